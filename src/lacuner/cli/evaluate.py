@@ -1,0 +1,54 @@
+"""`lacuner evaluate`: how good are predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lacuner.cli import options
+
+
+def evaluate(
+    predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="A corpus whose spans are predictions.")],
+    gold: Annotated[Path, typer.Option("--gold", help="The truth, complete unless the file says otherwise.")],
+    format: options.Format = None,
+    encoding: options.Encoding = "utf-8",
+    separator: options.Separator = None,
+    token_column: options.TokenColumn = 0,
+    tag_column: options.TagColumn = -1,
+    scheme: options.Scheme = None,
+    json: options.Json = False,
+) -> None:
+    """Precision, recall and F1 of spans, exact in place and type, micro-averaged; per type; and what else helps."""
+    from lacuner.cli.show import Watched, print_json, print_table, report_lost, say
+    from lacuner.cli.tables import incomplete_note, score_rows
+    from lacuner.evaluate import score
+
+    reading = options.read_options(encoding, separator, token_column, tag_column, scheme)
+    truth = Watched(gold, format=format, complete=True, options=reading)
+    guess = Watched(predictions, format=format, options=reading)
+    unread = 0
+
+    def counted() -> object:
+        nonlocal unread
+        for doc in guess:
+            left = doc.meta.get("words_unread", 0)
+            unread += left if isinstance(left, int) else 0
+            yield doc
+
+    scores = score(truth, counted())  # type: ignore[arg-type]
+    for docs in (truth, guess):
+        report_lost(docs.lost, f"read {docs.path}")
+    if json:
+        print_json({**scores.as_json(), "words_unread": unread})
+        return
+    print_table("", ("", "P", "R", "F1", "correct", "predicted", "gold"), score_rows(scores))
+    tokens, sentences = scores.as_json()["token_accuracy"], scores.as_json()["sentence_accuracy"]
+    typer.echo(f"words right {100 * tokens:.1f} %, documents wholly right {100 * sentences:.1f} %")
+    typer.echo(f"{scores.documents:,} documents, {scores.words:,} words, {unread:,} words unread")
+    if scores.incomplete:
+        typer.echo(incomplete_note(scores))
+    if len(scores.lost):
+        say(f"words: {scores.lost}")

@@ -1,0 +1,38 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lacuner.corpus import FORMATS, ReadOptions
+from lacuner.corpus.tags import SCHEMES
+
+Format = Annotated[
+    str | None,
+    typer.Option("--format", help=f"Format of the input, if its ending does not tell: {', '.join(FORMATS)}."),
+]
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the input.")]
+Separator = Annotated[
+    str | None, typer.Option("--separator", help="Column files: tab, space, or a character. Found out by default.")
+]
+TokenColumn = Annotated[int, typer.Option("--token-column", help="Column files: where the word stands, from 0.")]
+TagColumn = Annotated[int, typer.Option("--tag-column", help="Column files: where the tag stands; -1 is the last.")]
+Scheme = Annotated[
+    str | None, typer.Option("--scheme", help=f"Tag scheme of the input: {', '.join(SCHEMES)}. Found out by default.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
+
+_NAMED = {"tab": "\t", "space": " ", r"\t": "\t"}
+
+
+def read_options(
+    encoding: str, separator: str | None, token_column: int, tag_column: int, scheme: str | None
+) -> ReadOptions:
+    """What was said on the command line about the input."""
+    if separator is not None:
+        separator = _NAMED.get(separator, separator)
+    return ReadOptions(
+        encoding=encoding, separator=separator, token_column=token_column, tag_column=tag_column, scheme=scheme
+    )

@@ -1,0 +1,128 @@
+"""Printing for people and for machines, and progress."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lacuner.corpus import ReadOptions, read
+from lacuner.types import Document, Lost
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+PATIENCE = 2.0
+"""Seconds after which a person wants to see that something happens."""
+
+
+def print_json(value: Any) -> None:
+    """One object on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def say(text: str) -> None:
+    """A line on standard error: what is said beside the result."""
+    sys.stderr.write(text + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table on standard output; numbers are right-aligned."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    for row in rows:
+        # labels come from files: they are text, never markup
+        table.add_row(*[escape(str(cell)) for cell in row])
+    Console(soft_wrap=not sys.stdout.isatty()).print(table)
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def report_lost(lost: Lost, what: str) -> None:
+    """Say what a step lost, also when it lost nothing."""
+    say(f"{what}: {lost}")
+    for reason, where in lost.first.items():
+        say(f"  {reason}: first at {where.file}:{where.line}")
+    for row in lost.spans[:5]:
+        say(f"  document {row.document!r}, {row.label} {row.start}-{row.end} {row.text!r}: {row.reason}")
+    if len(lost.spans) > 5:
+        say(f"  and {len(lost.spans) - 5:,} more")
+
+
+class Watched:
+    """Documents read from a file, with a bar on standard error once it takes longer than people wait gladly."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        format: str | None = None,
+        complete: bool | None = None,
+        options: ReadOptions = ReadOptions(),
+        on_error: Any = None,
+    ) -> None:
+        self.path = path
+        self.lost = Lost()
+        self.documents = 0
+        self._bytes = 0
+        self._docs = read(
+            path,
+            format=format,
+            complete=complete,
+            options=options,
+            lost=self.lost,
+            on_error=on_error,
+            seen=self._seen,
+        )
+        if path.suffix == ".txt" and path.is_file():
+            say(f"{path}: a single text file is read as one document a line")
+
+    def _seen(self, count: int) -> None:
+        self._bytes += count
+
+    def __iter__(self) -> Iterator[Document]:
+        start = shown = time.monotonic()
+        bar: Progress | None = None
+        try:
+            for doc in self._docs:
+                self.documents += 1
+                yield doc
+                if self.documents % 256:
+                    continue
+                now = time.monotonic()
+                if bar is None and now - start > PATIENCE:
+                    bar = self._bar()
+                if bar is not None and now - shown > 0.2:
+                    shown = now
+                    rate = f"{self.documents / (now - start):,.0f} documents/s"
+                    bar.update(bar.task_ids[0], completed=self._bytes, rate=rate)
+        finally:
+            if bar is not None:
+                bar.stop()
+
+    def _bar(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        size = sum(file.stat().st_size for file in self.path.rglob("*.txt")) if self.path.is_dir() else None
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        bar.add_task(self.path.name, total=size if size is not None else self.path.stat().st_size, rate="")
+        bar.start()
+        return bar

@@ -1,0 +1,101 @@
+"""Settings: TOML files and `--set key=value` become frozen, strict objects; everything wrong is said at once."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from lacuner.errors import ConfigError
+
+
+class Config(BaseModel):
+    """What every config is: frozen, no unknown keys, no values of a wrong type bent into shape."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+AnyConfig = TypeVar("AnyConfig", bound=Config)
+
+
+def load_config(
+    kind: type[AnyConfig], file: str | PathLike[str] | None = None, settings: Iterable[str] = ()
+) -> AnyConfig:
+    """A config from its defaults, then the file, then `key=value` settings (`outer.inner=value` reaches inside)."""
+    values: dict[str, Any] = {}
+    text = ""
+    if file is not None:
+        text, values = _read_toml(file)
+    for setting in settings:
+        _apply(values, setting)
+    try:
+        # through JSON, because there a list may become a tuple and a string a path although the config is strict
+        return kind.model_validate_json(json.dumps(values, default=str))
+    except ValidationError as error:
+        problems = [_problem(kind, item, text) for item in error.errors()]
+        raise ConfigError("; ".join(problems), file=file) from error
+
+
+def _read_toml(file: str | PathLike[str]) -> tuple[str, dict[str, Any]]:
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"cannot read this file: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("this is not UTF-8 text", file=file) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"this is not TOML: {error}", file=file) from error
+
+
+def _apply(values: dict[str, Any], setting: str) -> None:
+    name, equals, value = setting.partition("=")
+    if not equals or not name.strip():
+        raise ConfigError(f"a setting is written key=value, not {setting!r}")
+    *outer, last = name.strip().split(".")
+    for key in outer:
+        inner = values.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{key!r} in {setting!r} is a value, not a table of settings")
+        values = inner
+    try:
+        values[last] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        values[last] = value.strip()  # a word without quotes means itself
+
+
+def _problem(kind: type[BaseModel], item: Any, text: str) -> str:
+    """One mistake in the user's words: which setting, where it stands, and what would be right."""
+    path = [str(part) for part in item["loc"]]
+    name = ".".join(path)
+    line = next(
+        (i for i, row in enumerate(text.splitlines(), 1) if re.match(rf"\s*{re.escape(path[-1])}\s*=", row)), None
+    )
+    place = f" (line {line})" if line else ""
+    if item["type"] == "extra_forbidden":
+        known = list(_fields(kind, path[:-1]))
+        near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        return f"there is no setting {name!r}{place}; {hint}"
+    message = item["msg"][:1].lower() + item["msg"][1:]
+    given = "" if item["type"] == "missing" else f", not {json.dumps(item['input'], default=str)[:60]}"
+    return f"{name}{place}: {message}{given}"
+
+
+def _fields(kind: type[BaseModel], path: list[str]) -> Iterable[str]:
+    """Names of the settings at a place inside nested configs."""
+    for part in path:
+        field = kind.model_fields.get(part)
+        inside = [field.annotation, *get_args(field.annotation)] if field else []
+        found = [each for each in inside if isinstance(each, type) and issubclass(each, BaseModel)]
+        if not found:
+            return []
+        kind = found[0]
+    return kind.model_fields

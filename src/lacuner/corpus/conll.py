@@ -1,0 +1,221 @@
+"""Column files: one word a line, a blank line between sentences. A document is a sentence.
+
+What the layout is (separator, number of columns, tag scheme) is read off the beginning of the file, unless the
+options say it. `-DOCSTART-` lines number the documents of the original in `meta["document"]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from lacuner.corpus import tags as tagging
+from lacuner.corpus.lines import read_blocks
+from lacuner.corpus.reading import Reading
+from lacuner.corpus.words import flatten, join_words, to_words, words_of
+from lacuner.errors import CorpusError
+from lacuner.files import atomic_write
+from lacuner.types import Document, Lost, Span, Where, Words
+
+DOCSTART = "-DOCSTART-"
+MAX_SENTENCE = 1_000_000
+_SAMPLE = 5_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a column file is laid out: `scheme` is None without tags, `bare` if tags are labels without a prefix."""
+
+    separator: str
+    width: int
+    token: int
+    tag: int
+    scheme: str | None
+    bare: bool
+
+    def split(self, line: str) -> list[str]:
+        if self.separator == " ":
+            return re.split(r"[ \t]+", line.strip(" \t"))
+        return line.split(self.separator)
+
+
+def read_conll(reading: Reading) -> Iterator[Document]:
+    """Sentences as documents, numbered from 1."""
+    layout = _layout(reading)
+    known_tags = {"O"}
+    number, document = 0, 0
+    for first, lines in _sentences(reading):
+        if _is_docstart(lines[0]):
+            document += 1
+            first, lines = first + 1, lines[1:]
+        try:
+            rows = _rows(lines, first, layout, reading)
+            if not rows:
+                continue
+            first += len(lines) - len(rows)  # comments stand before the words
+            text, words = join_words([row[layout.token] for row in rows])
+            spans: tuple[Span, ...] = ()
+            if layout.scheme is not None:
+                tags = [row[layout.tag] for row in rows]
+                if layout.bare:
+                    tags = [tag if tag == "O" else f"I-{tag}" for tag in tags]
+                used = set(tags)
+                if not used <= known_tags:
+                    _check_tags(tags, first, reading)
+                    known_tags |= used
+                if len(used) > 1 or "O" not in used:
+                    spans = _spans(tags, words, Where(str(reading.path), first), layout.scheme, reading.lost)
+        except CorpusError as error:
+            reading.report(error)
+            continue
+        number += 1
+        yield Document(
+            id=str(number),
+            text=text,
+            words=words,
+            spans=spans,
+            meta={"document": document} if document else {},
+            where=Where(str(reading.path), first, line_a_word=True),
+        )
+
+
+def _spans(tags: list[str], words: Words, where: Where, scheme: str, lost: Lost) -> tuple[Span, ...]:
+    bad = tagging.irregular(tags, scheme)
+    if bad:
+        line = None if where.line is None else where.line + bad[0]
+        lost.count(f"tag against {scheme} repaired", len(bad), where._replace(line=line))
+    return tuple([Span(words[i][0], words[j - 1][1], label) for i, j, label in tagging.decode(tags)])
+
+
+def _is_docstart(line: str) -> bool:
+    return line.startswith(DOCSTART) and (line == DOCSTART or line[len(DOCSTART)].isspace())
+
+
+def _sentences(reading: Reading) -> Iterator[tuple[int, list[str]]]:
+    """Runs of lines that are not blank, with the number of their first line."""
+    current: list[str] = []
+    first = 1
+    for block in read_blocks(reading.path, reading.options.encoding, seen=reading.seen):
+        for number, line in enumerate(block.lines, block.first):
+            if line and not line.isspace():
+                if not current:
+                    first = number
+                current.append(line)
+            elif current:
+                yield first, current
+                current = []
+        if len(current) > MAX_SENTENCE:
+            raise reading.error(f"no blank line ends this sentence of more than {MAX_SENTENCE:,} words", first)
+    if current:
+        yield first, current
+
+
+def _rows(lines: list[str], first: int, layout: Layout, reading: Reading) -> list[list[str]]:
+    rows = [layout.split(line) for line in lines]
+    if all(len(row) == layout.width for row in rows) and all(row[layout.token] for row in rows):
+        return rows
+    good = []
+    for number, (row, line) in enumerate(zip(rows, lines, strict=True), first):
+        if len(row) != layout.width:
+            # a hash is a comment only if it is not a word: tweets are full of words that begin with one
+            if line.startswith("#") and (" " in line or "=" in line or line == "#"):
+                continue
+            problem = f"this line has {len(row)} columns where the file has {layout.width}"
+            raise reading.error(
+                f"{problem} (separated by {'tabs' if layout.separator == chr(9) else repr(layout.separator)})", number
+            )
+        if not row[layout.token]:
+            raise reading.error("the word in this line is empty", number)
+        good.append(row)
+    return good
+
+
+def _check_tags(tags: list[str], first: int, reading: Reading) -> None:
+    for line, tag in enumerate(tags, first):
+        if not tagging.is_tag(tag):
+            raise reading.error(f"{tag!r} is not a tag (O, or a letter of BIESLUM, a hyphen and a label)", line)
+
+
+def _layout(reading: Reading) -> Layout:
+    """Look at the beginning of the file."""
+    options = reading.options
+    block = next(iter(read_blocks(reading.path, options.encoding)), None)
+    sample = [line for line in block.lines[:_SAMPLE] if line.strip() and not _is_docstart(line)] if block else []
+    plain = [line for line in sample if not line.startswith("#")] or sample
+    separator = options.separator or ("\t" if 2 * sum("\t" in line for line in plain) > len(plain) else " ")
+    guess = Layout(separator, 0, 0, 0, None, False)
+    width = Counter(len(guess.split(line)) for line in plain).most_common(1)[0][0] if plain else 1
+    places = []
+    for name, column in (("word", options.token_column), ("tag", options.tag_column)):
+        if not -width <= column < width:
+            raise reading.error(f"there is no column {column} for the {name}: this file has {width}")
+        places.append(column % width)
+    token, tag = places
+    if token == tag:
+        return Layout(separator, width, token, tag, None, False)
+    seen = [[]]  # type: list[list[str]]
+    for line in block.lines[:_SAMPLE] if block else []:
+        row = guess.split(line)
+        if len(row) == width and not _is_docstart(line):
+            seen[-1].append(row[tag])
+        elif not line.strip():
+            seen.append([])
+    labels = {tag for tags in seen for tag in tags} - {"O"}
+    bare = bool(labels) and not any(map(tagging.is_tag, labels))
+    usable = [tags for tags in seen if all(map(tagging.is_tag, tags))]
+    scheme = options.scheme or ("IO" if bare else tagging.guess_scheme(usable))
+    return Layout(separator, width, token, tag, scheme, bare)
+
+
+def write_conll(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """`word<TAB>tag`, as every tool of the field reads it. Only words and flat spans can be expressed."""
+    document = 0
+    number = 0
+    with atomic_write(path) as stream:
+        for doc in docs:
+            tokens, tags = tagged(doc, lost, scheme)
+            if not tokens:
+                lost.count("document without words")
+                continue
+            number += 1
+            meta = dict(doc.meta)
+            if meta.get("document") == document + 1:
+                document += 1
+                stream.write(f"{DOCSTART}\tO\n\n".encode())
+            if meta.get("document") == document:
+                meta.pop("document", None)
+            lost.count("meta not written", bool(meta))
+            lost.count("id not written", doc.id != str(number))
+            lost.count("text: other white space than the words' own", join_words(tokens)[0] != doc.text)
+            rows = [f"{token}\t{tag}\n" for token, tag in zip(tokens, tags, strict=True)]
+            stream.write(("".join(rows) + "\n").encode())
+
+
+def tagged(doc: Document, lost: Lost, scheme: str) -> tuple[list[str], list[str]]:
+    """A document as words and tags, and what that cannot express."""
+    tokens = [doc.text[start:end] for start, end in words_of(doc)]
+    for i, token in enumerate(tokens):
+        if any(mark in token for mark in "\t\n") or (i == 0 and (token == DOCSTART or token[0] == "\ufeff")):
+            lost.count("word changed: it would break its line")
+            tokens[i] = (
+                token.replace("\t", " ").replace("\n", " ").replace(DOCSTART, "DOCSTART").replace("\ufeff", "\u2060")
+            )
+    spans = [span for _, _, span in to_words(doc, doc.spans, lost)]
+    for span in spans:
+        if any(mark in span.label for mark in "\t\n\r"):
+            lost.span(doc, span, "label would break its line")
+    spans = flatten(doc, [span for span in spans if not any(mark in span.label for mark in "\t\n\r")], lost)
+    chunks = [tagging.Chunk(first, last, span.label) for first, last, span in to_words(doc, spans, lost)]
+    for left, right in pairwise(chunks):
+        if scheme == "IO" and left.end == right.start and left.label == right.label:
+            lost.count("spans that touch become one in IO")
+    lost.count("score not written", sum(span.score is not None for span in spans))
+    lost.count("source not written", sum(span.source is not None for span in spans))
+    lost.count("rejected span not written", len(doc.rejected))
+    lost.count("unsure span not written", len(doc.unsure))
+    lost.count("complete or not: not written", doc.complete is not None)
+    return tokens, tagging.encode(chunks, len(tokens), scheme)

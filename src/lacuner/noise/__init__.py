@@ -1,0 +1,6 @@
+"""How wrong are weak labels? Make noise that is known (`corrupt`), and measure noise that is not (`measure`)."""
+
+from lacuner.noise.corrupt import Noise, corrupt
+from lacuner.noise.measure import Measurement, measure
+
+__all__ = ["Measurement", "Noise", "corrupt", "measure"]

@@ -1,0 +1,107 @@
+"""Gold made weak, by rates that are known: what recipes are measured on.
+
+Every decision is drawn from a hash of the seed and of what is decided on, not from a generator that is used up in
+order. So the same entity meets the same fate wherever its sentence stands in the file, and whatever else is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from pydantic import Field
+
+from lacuner.config import Config
+from lacuner.corpus.words import words_of
+from lacuner.errors import ConfigError
+from lacuner.types import Document, Span, by_position
+
+
+class Noise(Config):
+    """How to corrupt. Rates are between 0 and 1; a span is dropped, or else retyped, or else shifted, or kept."""
+
+    drop: float = Field(0.0, ge=0, le=1)
+    """The share of entities that lose their label."""
+    drop_types: dict[str, float] = Field(default_factory=dict)
+    """Another rate for some types."""
+    by_surface: bool = False
+    """Drop names, not mentions: all mentions of a dropped name vanish together, as with a dictionary that lacks it."""
+    wrong_type: float = Field(0.0, ge=0, le=1)
+    """The share of the kept entities that get another type."""
+    shift: float = Field(0.0, ge=0, le=1)
+    """The share of the kept entities of which one edge moves by one word."""
+    seed: int = 1
+
+
+def corrupt(
+    docs: Iterable[Document], noise: Noise, labels: Sequence[str] | None = None, tally: Counter[str] | None = None
+) -> Iterator[Document]:
+    """The documents with noise in their spans, and no longer complete. What was done is counted in `tally`.
+
+    `labels` are the types to choose from when a type is made wrong; if they are not given, the documents are read
+    twice, and so held in memory.
+    """
+    _check_rates(noise)
+    if noise.wrong_type and labels is None:
+        docs = list(docs)
+        labels = sorted({span.label for doc in docs for span in doc.spans})
+    labels = sorted(labels or [])
+    tally = tally if tally is not None else Counter()
+    copies: Counter[float] = Counter()
+    for doc in docs:
+        # copies of one sentence are told apart by number, so that they do not all lose the same entities
+        digest = _draw(doc.text, *map(repr, doc.spans))
+        copies[digest] += 1
+        yield _corrupt(doc, noise, labels, tally, str(copies[digest]))
+
+
+def _check_rates(noise: Noise) -> None:
+    bad = [label for label, rate in noise.drop_types.items() if not 0 <= rate <= 1]
+    if bad:
+        raise ConfigError(f"drop_types.{bad[0]}: a rate is between 0 and 1, not {noise.drop_types[bad[0]]}")
+
+
+def _corrupt(doc: Document, noise: Noise, labels: list[str], tally: Counter[str], copy: str) -> Document:
+    seed = str(noise.seed)
+    kept: list[Span] = []
+    for span in doc.spans:
+        surface = doc.text[span.start : span.end]
+        here = (seed, copy, doc.text, str(span.start), str(span.end), span.label)
+        name = (seed, surface.casefold(), span.label)
+        tally["entities"] += 1
+        if _draw("drop", *(name if noise.by_surface else here)) < noise.drop_types.get(span.label, noise.drop):
+            tally["dropped"] += 1
+            tally[f"dropped {span.label}"] += 1
+        elif _draw("type?", *here) < noise.wrong_type and len(labels) > 1:
+            tally["retyped"] += 1
+            others = [label for label in labels if label != span.label]
+            kept.append(span._replace(label=others[int(_draw("type", *here) * len(others))]))
+        elif _draw("shift?", *here) < noise.shift:
+            choices = _shifts(doc, span)
+            tally["shifted" if choices else "could not be shifted"] += 1
+            kept.append(choices[int(_draw("shift", *here) * len(choices))] if choices else span)
+        else:
+            kept.append(span)
+    tally["documents"] += 1
+    return replace(doc, spans=by_position(kept), complete=False)
+
+
+def _shifts(doc: Document, span: Span) -> list[Span]:
+    """The span with one edge one word further in or out, where that leaves a word and touches no other entity."""
+    words = words_of(doc)
+    inside = [i for i, (start, end) in enumerate(words) if start >= span.start and end <= span.end]
+    if not inside:
+        return []
+    first, last = inside[0], inside[-1]
+    edges = [(first - 1, last), (first, last + 1), (first + 1, last), (first, last - 1)]
+    moved = [span._replace(start=words[i][0], end=words[j][1]) for i, j in edges if 0 <= i <= j < len(words)]
+    others = [other for other in doc.spans if other != span]
+    return [new for new in moved if not any(other.start < new.end and new.start < other.end for other in others)]
+
+
+def _draw(*parts: str) -> float:
+    """A number in [0, 1) that depends on nothing but the parts."""
+    digest = hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64

@@ -1,0 +1,127 @@
+"""Weak labels against gold: how many are missing, wrong, or invented, and of which kind."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lacuner.corpus.words import words_of
+from lacuner.evaluate.pairing import pair
+from lacuner.evaluate.scores import Evaluation, score
+from lacuner.types import Document, Span
+
+KINDS = ("correct", "missing", "wrong type", "wrong boundary", "wrong type and boundary", "spurious")
+NOTHING = "-"
+
+
+@dataclass(frozen=True)
+class Density:
+    """Entities in a sentence against the square root of its length.
+
+    Sampling a few negatives is safe as long as entities are sparse: about sqrt(n) of them in n words at most.
+    """
+
+    sentences: int
+    sparse: int
+    """Sentences with at most sqrt(n) entities."""
+    by_length: dict[int, tuple[int, float]]
+    """For each length in words (rounded down to a multiple of 5): sentences, mean number of entities."""
+
+    @property
+    def share(self) -> float:
+        return self.sparse / self.sentences if self.sentences else 1.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What `measure` found."""
+
+    scores: Evaluation
+    kinds: dict[str, Counter[str]]
+    """For each type, how many of its spans are of each of KINDS; spurious spans count under the weak type."""
+    confusion: Counter[tuple[str, str]]
+    """(gold type, weak type) of spans at the same place or overlapping; "-" where one side has nothing."""
+    density: Density
+
+    @property
+    def total(self) -> Counter[str]:
+        return sum(self.kinds.values(), Counter())
+
+    def as_json(self) -> dict[str, Any]:
+        exact = self.scores.as_json()
+        return {
+            **exact,
+            "kinds": {kind: self.total[kind] for kind in KINDS},
+            "kinds_per_type": {label: {kind: counts[kind] for kind in KINDS} for label, counts in self.kinds.items()},
+            "confusion": [
+                {"gold": gold, "weak": weak, "spans": count} for (gold, weak), count in sorted(self.confusion.items())
+            ],
+            "density": {
+                "sentences": self.density.sentences,
+                "at_most_sqrt": self.density.share,
+                "by_length": [
+                    {"words": length, "sentences": count, "entities": mean, "sqrt": math.sqrt(length + 2)}
+                    for length, (count, mean) in self.density.by_length.items()
+                ],
+            },
+        }
+
+
+def measure(weak: Iterable[Document], gold: Iterable[Document]) -> Measurement:
+    """Compare weak labels with gold, document by document."""
+    pairs = list(pair(gold, weak))
+    kinds: dict[str, Counter[str]] = {}
+    confusion: Counter[tuple[str, str]] = Counter()
+    for mine, yours in pairs:
+        for kind, real, found in _matches(mine.spans, yours.spans):
+            left, right = real.label if real else NOTHING, found.label if found else NOTHING
+            confusion[left, right] += 1
+            kinds.setdefault(left if real else right, Counter())[kind] += 1
+    return Measurement(
+        scores=score((mine for mine, _ in pairs), (yours for _, yours in pairs)),
+        kinds=dict(sorted(kinds.items())),
+        confusion=confusion,
+        density=density(mine for mine, _ in pairs),
+    )
+
+
+def _matches(gold: Iterable[Span], weak: Iterable[Span]) -> Iterator[tuple[str, Span | None, Span | None]]:
+    """Each gold and each weak span once: matched where they are equal, at the same place, or overlap most."""
+    real, found = sorted({span[:3] for span in gold}), sorted({span[:3] for span in weak})
+    candidates = []
+    for a in real:
+        for b in found:
+            common = min(a[1], b[1]) - max(a[0], b[0])
+            if common > 0:
+                same_place, same_type = a[:2] == b[:2], a[2] == b[2]
+                candidates.append(((same_place and same_type, same_place, same_type, common), a, b))
+    candidates.sort(key=lambda item: item[0], reverse=True)
+    free_real, free_found = set(real), set(found)
+    for (_, same_place, same_type, _), a, b in candidates:
+        if a in free_real and b in free_found:
+            free_real.remove(a)
+            free_found.remove(b)
+            wrong = [name for name, same in (("type", same_type), ("boundary", same_place)) if not same]
+            yield f"wrong {' and '.join(wrong)}" if wrong else "correct", Span(*a), Span(*b)
+    for a in sorted(free_real):
+        yield "missing", Span(*a), None
+    for b in sorted(free_found):
+        yield "spurious", None, Span(*b)
+
+
+def density(docs: Iterable[Document]) -> Density:
+    """How sparse entities are."""
+    sentences, sparse = 0, 0
+    lengths: Counter[int] = Counter()
+    entities: Counter[int] = Counter()
+    for doc in docs:
+        size = len(words_of(doc))
+        sentences += 1
+        sparse += len(doc.spans) <= math.sqrt(size)
+        lengths[size // 5 * 5] += 1
+        entities[size // 5 * 5] += len(doc.spans)
+    by_length = {length: (lengths[length], entities[length] / lengths[length]) for length in sorted(lengths)}
+    return Density(sentences, sparse, by_length)
