@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lacuner.cli import options
+from lacuner.types import Document
 
 
 def evaluate(
@@ -19,6 +21,7 @@ def evaluate(
     token_column: options.TokenColumn = 0,
     tag_column: options.TagColumn = -1,
     scheme: options.Scheme = None,
+    strict: options.Strict = False,
     json: options.Json = False,
 ) -> None:
     """Precision, recall and F1 of spans, exact in place and type, micro-averaged; per type; and what else helps."""
@@ -26,19 +29,19 @@ def evaluate(
     from lacuner.cli.tables import incomplete_note, score_rows
     from lacuner.evaluate import score
 
-    reading = options.read_options(encoding, separator, token_column, tag_column, scheme)
+    reading = options.read_options(encoding, separator, token_column, tag_column, scheme, strict)
     truth = Watched(gold, format=format, complete=True, options=reading)
     guess = Watched(predictions, format=format, options=reading)
     unread = 0
 
-    def counted() -> object:
+    def counted() -> Iterator[Document]:
         nonlocal unread
         for doc in guess:
             left = doc.meta.get("words_unread", 0)
             unread += left if isinstance(left, int) else 0
             yield doc
 
-    scores = score(truth, counted())  # type: ignore[arg-type]
+    scores = score(truth, counted())
     for docs in (truth, guess):
         report_lost(docs.lost, f"read {docs.path}")
     if json:

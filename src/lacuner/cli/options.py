@@ -22,17 +22,26 @@ TagColumn = Annotated[int, typer.Option("--tag-column", help="Column files: wher
 Scheme = Annotated[
     str | None, typer.Option("--scheme", help=f"Tag scheme of the input: {', '.join(SCHEMES)}. Found out by default.")
 ]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Tags that break their scheme make no entity (seqeval strict), not as conlleval reads them."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
 
 _NAMED = {"tab": "\t", "space": " ", r"\t": "\t"}
 
 
 def read_options(
-    encoding: str, separator: str | None, token_column: int, tag_column: int, scheme: str | None
+    encoding: str, separator: str | None, token_column: int, tag_column: int, scheme: str | None, strict: bool = False
 ) -> ReadOptions:
     """What was said on the command line about the input."""
     if separator is not None:
         separator = _NAMED.get(separator, separator)
     return ReadOptions(
-        encoding=encoding, separator=separator, token_column=token_column, tag_column=tag_column, scheme=scheme
+        encoding=encoding,
+        separator=separator,
+        token_column=token_column,
+        tag_column=tag_column,
+        scheme=scheme,
+        strict=strict,
     )

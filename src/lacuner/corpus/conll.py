@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 from lacuner.corpus import tags as tagging
@@ -68,7 +68,7 @@ def read_conll(reading: Reading) -> Iterator[Document]:
                     _check_tags(tags, first, reading)
                     known_tags |= used
                 if len(used) > 1 or "O" not in used:
-                    spans = _spans(tags, words, Where(str(reading.path), first), layout.scheme, reading.lost)
+                    spans = _spans(tags, words, first, layout.scheme, reading)
         except CorpusError as error:
             reading.report(error)
             continue
@@ -83,12 +83,15 @@ def read_conll(reading: Reading) -> Iterator[Document]:
         )
 
 
-def _spans(tags: list[str], words: Words, where: Where, scheme: str, lost: Lost) -> tuple[Span, ...]:
+def _spans(tags: list[str], words: Words, first: int, scheme: str, reading: Reading) -> tuple[Span, ...]:
+    chunks = tagging.decode(tags)
     bad = tagging.irregular(tags, scheme)
     if bad:
-        line = None if where.line is None else where.line + bad[0]
-        lost.count(f"tag against {scheme} repaired", len(bad), where._replace(line=line))
-    return tuple([Span(words[i][0], words[j - 1][1], label) for i, j, label in tagging.decode(tags)])
+        done = "not counted" if reading.options.strict else "repaired"
+        reading.lost.count(f"tag against {scheme} {done}", len(bad), Where(str(reading.path), first + bad[0]))
+        if reading.options.strict:
+            chunks = tagging.decode_strict(tags, scheme)
+    return tuple([Span(words[i][0], words[j - 1][1], label) for i, j, label in chunks])
 
 
 def _is_docstart(line: str) -> bool:
@@ -143,8 +146,9 @@ def _check_tags(tags: list[str], first: int, reading: Reading) -> None:
 def _layout(reading: Reading) -> Layout:
     """Look at the beginning of the file."""
     options = reading.options
-    block = next(iter(read_blocks(reading.path, options.encoding)), None)
-    sample = [line for line in block.lines[:_SAMPLE] if line.strip() and not _is_docstart(line)] if block else []
+    beginning = (line for block in read_blocks(reading.path, options.encoding) for line in block.lines)
+    lines = [line for line in islice(beginning, _SAMPLE) if not _is_docstart(line)]
+    sample = [line for line in lines if line.strip()]
     plain = [line for line in sample if not line.startswith("#")] or sample
     separator = options.separator or ("\t" if 2 * sum("\t" in line for line in plain) > len(plain) else " ")
     guess = Layout(separator, 0, 0, 0, None, False)
@@ -157,10 +161,10 @@ def _layout(reading: Reading) -> Layout:
     token, tag = places
     if token == tag:
         return Layout(separator, width, token, tag, None, False)
-    seen = [[]]  # type: list[list[str]]
-    for line in block.lines[:_SAMPLE] if block else []:
+    seen: list[list[str]] = [[]]
+    for line in lines:
         row = guess.split(line)
-        if len(row) == width and not _is_docstart(line):
+        if len(row) == width and line.strip():
             seen[-1].append(row[tag])
         elif not line.strip():
             seen.append([])

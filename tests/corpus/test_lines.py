@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lacuner.corpus import lines
+from lacuner.corpus.lines import read_blocks, read_text
+from lacuner.errors import CorpusError
+
+
+def all_lines(path: Path, **kwargs: object) -> list[tuple[int, str]]:
+    return [(n, line) for block in read_blocks(path, **kwargs) for n, line in enumerate(block.lines, block.first)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
+def test_lines_and_numbers_do_not_depend_on_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(lines, "BLOCK", block)
+    path = tmp_path / "x"
+    path.write_bytes("\ufeffeins\r\nzwei\u2028drei\n\nß北\r\nlast".encode())
+    assert all_lines(path) == [(1, "eins"), (2, "zwei\u2028drei"), (3, ""), (4, "ß北"), (5, "last")]
+
+
+@pytest.mark.parametrize("block", [1, 4, 1 << 20])
+@pytest.mark.parametrize(
+    ("data", "line", "word"),
+    [(b"a\nb\n\xff\n", 3, "utf-8"), (b"a\nb\nc\0d\n", 3, "NUL"), (b"a\n\xe5\x8c", 2, "utf-8")],
+)
+def test_what_is_no_text_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, data: bytes, line: int, word: str
+) -> None:
+    monkeypatch.setattr(lines, "BLOCK", block)
+    path = tmp_path / "x"
+    path.write_bytes(data)
+    with pytest.raises(CorpusError, match=word) as caught:
+        all_lines(path)
+    assert (caught.value.file, caught.value.line) == (str(path), line)
+
+
+def test_utf16_is_recognised_and_can_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text("eins\nzwei", encoding="utf-16")
+    with pytest.raises(CorpusError, match="UTF-16"):
+        all_lines(path)
+    assert all_lines(path, encoding="utf-16") == [(1, "eins"), (2, "zwei")]
+
+
+@pytest.mark.parametrize("encoding", ["no-such", "rot13", "base64"])
+def test_an_encoding_that_is_none(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "x").write_text("a")
+    with pytest.raises(CorpusError, match=f"no encoding called '{encoding}'"):
+        all_lines(tmp_path / "x", encoding=encoding)
+
+
+def test_a_line_without_end_is_refused_in_time(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("short\n" + "x" * 5000)
+    with pytest.raises(CorpusError, match="longer than 1,000 characters") as caught:
+        all_lines(tmp_path / "x", limit=1000)
+    assert caught.value.line == 2
+
+
+def test_a_whole_text_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
+    assert read_text(tmp_path / "x") == "a\r\nb\r\n"
+    with pytest.raises(CorpusError, match="longer than"):
+        read_text(tmp_path / "x", limit=3)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import pytest
+
+from lacuner.corpus import docbin, read
+from lacuner.errors import CorpusError
+from lacuner.types import Span
+
+
+def test_a_folder_is_a_document_a_file(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "2.txt").write_bytes(b"second\r\nline\n")
+    (tmp_path / "a.txt").write_text("first")
+    (tmp_path / "ignored.md").write_text("no")
+    docs = list(read(tmp_path))
+    assert [(doc.id, doc.text) for doc in docs] == [("a.txt", "first"), ("b/2.txt", "second\r\nline\n")]
+
+
+def test_a_file_is_a_document_a_line(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("one\n\ntwo\n")
+    assert [(doc.id, doc.text) for doc in read(tmp_path / "x.txt")] == [("1", "one"), ("3", "two")]
+
+
+def test_a_folder_without_text_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"no \.txt file"):
+        list(read(tmp_path))
+
+
+def test_one_bad_file_of_a_folder_does_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xff\xfe\xff")
+    (tmp_path / "b.txt").write_text("fine")
+    errors: list[CorpusError] = []
+    assert [doc.id for doc in read(tmp_path, on_error=errors.append)] == ["b.txt"]
+    assert [error.file for error in errors] == [str(tmp_path / "a.txt")]
+
+
+def test_docbin_of_others_with_span_groups(tmp_path: Path) -> None:
+    import spacy
+    from spacy.tokens import DocBin, Span as SpacySpan
+
+    nlp = spacy.blank("en")
+    doc = nlp("Mara Teel left the Bank of Halden.")
+    doc.set_ents([SpacySpan(doc, 0, 2, "PER")], default="outside")
+    doc.spans["sc"] = [SpacySpan(doc, 4, 7, "ORG"), SpacySpan(doc, 6, 7, "LOC")]
+    bare = nlp("Nothing here.")
+    DocBin(docs=[doc, bare]).to_disk(tmp_path / "x.spacy")
+    first, second = read(tmp_path / "x.spacy")
+    assert first.spans == (Span(0, 9, "PER"), Span(19, 33, "ORG"), Span(27, 33, "LOC"))
+    assert first.complete is True
+    assert second.complete is None, "spaCy says that nothing was annotated"
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", zlib.compress(b"junk"), zlib.compress(b"\x80")])
+def test_a_damaged_docbin_is_one_sentence(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.spacy").write_bytes(data)
+    with pytest.raises(CorpusError, match="not a DocBin"):
+        list(read(tmp_path / "x.spacy"))
+
+
+def test_a_docbin_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docbin, "MAX_BYTES", 1000)
+    (tmp_path / "x.spacy").write_bytes(zlib.compress(b"\0" * 100_000))
+    with pytest.raises(CorpusError, match="unpacks to more"):
+        list(read(tmp_path / "x.spacy"))

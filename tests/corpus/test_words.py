@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from lacuner.corpus.words import join_words, split_words, words_of
+from lacuner.types import Document
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Mara's cat, 25kg.", ["Mara", "'", "s", "cat", ",", "25kg", "."]),
+        ("北京大学in2008年", ["北", "京", "大", "学", "in2008", "年"]),
+        ("カタカナとひらがな", list("カタカナとひらがな")),
+        ("Москва и Київ", ["Москва", "и", "Київ"]),
+        ("كتب الرسالة", ["كتب", "الرسالة"]),
+        ("می\u200cخواهم بروم", ["می\u200cخواهم", "بروم"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("தமிழ் மொழி", ["தமிழ்", "மொழி"]),
+        ("한국어 단어", ["한국어", "단어"]),
+        ("สวัสดี", ["ส", "วั", "ส", "ดี"]),
+        ("cafe\u0301 İstanbul straße", ["cafe\u0301", "İstanbul", "straße"]),
+        ("ok 👨\u200d👩\u200d👧!", ["ok", "👨\u200d👩\u200d👧", "!"]),
+        ("a\u00a0b\u2028c\r\nd", ["a", "b", "c", "d"]),
+        ("", []),
+    ],
+)
+def test_words_of_many_scripts(text: str, words: list[str]) -> None:
+    assert [text[start:end] for start, end in split_words(text)] == words
+
+
+def test_words_are_split_once_and_given_words_stay() -> None:
+    doc = Document("1", "New York")
+    assert words_of(doc) is words_of(doc) is doc.words
+    given = Document("1", "New York", ((0, 8),))
+    assert words_of(given) == ((0, 8),)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (["New", "York", "."], "New York ."),
+        (["北", "京", "2", "5", "k"], "北京25k"),
+        (["北京", "大学", "in", "2008"], "北京大学 in 2008"),
+        (["x", "y"], "x y"),
+        (["한국", "어"], "한국 어"),
+        ([], ""),
+    ],
+)
+def test_joining(tokens: list[str], text: str) -> None:
+    assert join_words(tokens)[0] == text

@@ -1,0 +1,107 @@
+"""T2: offsets never lie. kept + lost == given, and what is kept is what was annotated."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuner.corpus.tags import SCHEMES, Chunk, decode, decode_strict, encode
+from lacuner.corpus.windows import cut_windows, stitch
+from lacuner.corpus.words import find_words, flatten, join_words, split_spaces, split_words, to_words, words_of
+from lacuner.types import Document, Lost
+from tests.strategies import characters, documents, labels, texts
+
+
+@given(texts)
+def test_words_cover_every_visible_character_once(text: str) -> None:
+    for split in (split_words, split_spaces):
+        words = split(text)
+        covered = [i for start, end in words for i in range(start, end)]
+        assert len(set(covered)) == len(covered) and covered == sorted(covered)
+        assert all(text[i].isspace() for i in set(range(len(text))) - set(covered))
+        assert all(start < end for start, end in words)
+
+
+@given(st.lists(st.text(characters, min_size=1, max_size=5), max_size=8))
+def test_joined_words_stand_where_they_are_said_to(tokens: list[str]) -> None:
+    text, words = join_words(tokens)
+    assert [text[start:end] for start, end in words] == tokens
+
+
+@given(texts)
+def test_words_are_found_again_in_their_text(text: str) -> None:
+    words = split_words(text)
+    assert find_words(text, [text[start:end] for start, end in words]) == words
+
+
+@given(documents())
+def test_every_span_is_kept_or_lost(doc: Document) -> None:
+    lost = Lost()
+    fitting = to_words(doc, doc.spans, lost)
+    words = words_of(doc)
+    for first, last, span in fitting:
+        assert (words[first][0], words[last - 1][1]) == (span.start, span.end)
+    kept = flatten(doc, [span for _, _, span in fitting], lost)
+    assert sorted((s.start, s.end, s.label) for s in (*kept, *lost.spans)) == sorted(s[:3] for s in doc.spans)
+    assert all(row.text == doc.text[row.start : row.end] for row in lost.spans)
+    assert len(lost) == len(lost.spans)
+
+
+@given(documents(), st.sampled_from(["expand", "contract"]))
+def test_snapped_spans_touch_what_they_came_from(doc: Document, snap: str) -> None:
+    lost = Lost()
+    words = words_of(doc)
+    for first, last, span in to_words(doc, doc.spans, lost, snap):  # type: ignore[arg-type]
+        start, end = words[first][0], words[last - 1][1]
+        if snap == "expand":
+            outside = doc.text[span.start : max(start, span.start)] + doc.text[min(end, span.end) : span.end]
+            assert not outside.strip(), "every visible character of the span is covered"
+        else:
+            assert start >= span.start and end <= span.end
+
+
+@st.composite
+def chunk_lists(draw: st.DrawFn) -> tuple[int, list[Chunk]]:
+    length = draw(st.integers(0, 60))
+    edges = sorted(draw(st.sets(st.integers(0, length), max_size=12)))
+    pairs = list(zip(edges, edges[1:], strict=False))
+    return length, [Chunk(start, end, draw(labels)) for start, end in pairs if draw(st.booleans())]
+
+
+@given(chunk_lists(), st.sampled_from(SCHEMES))
+def test_tags_give_back_the_chunks(case: tuple[int, list[Chunk]], scheme: str) -> None:
+    length, chunks = case
+    if scheme == "IO":  # which cannot tell two chunks of one label that touch
+        chunks = [c for i, c in enumerate(chunks) if not i or chunks[i - 1].end < c.start or chunks[i - 1].label != c.label]
+    tags = encode(chunks, length, scheme)
+    assert len(tags) == length
+    assert decode(tags) == chunks
+    assert decode_strict(tags, scheme) == chunks
+
+
+@settings(max_examples=300)
+@given(chunk_lists(), st.integers(1, 20), st.data())
+def test_windows_read_every_word_and_cut_no_chunk(case: tuple[int, list[Chunk]], size: int, data: st.DataObject) -> None:
+    length, chunks = case
+    overlap = data.draw(st.integers(0, size - 1))
+    windows, too_long = cut_windows(length, size, overlap, chunks)
+    owned = [i for window in windows for i in range(window.own_start, window.own_end)]
+    assert owned == list(range(length))
+    for window in windows:
+        assert window.start <= window.own_start <= window.own_end <= window.end <= window.start + size
+    inside = [
+        [
+            Chunk(chunk.start - window.start, chunk.end - window.start, chunk.label)
+            for chunk in chunks
+            if window.start <= chunk.start and chunk.end <= window.end
+        ]
+        for window in windows
+    ]
+    assert sorted([*stitch(windows, inside), *too_long]) == sorted(chunks)
+    assert all(chunk.end - chunk.start > size for chunk in too_long)
+
+
+@given(st.integers(1, 500))
+def test_a_short_document_is_one_window(length: int) -> None:
+    windows, _ = cut_windows(length, 500, 50)
+    assert [tuple(window) for window in windows] == [(0, length, 0, length)]
