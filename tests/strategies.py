@@ -8,9 +8,29 @@ from lacuner.corpus.words import split_words
 from lacuner.types import Document, Span, by_position
 
 # combining mark, ZWJ emoji, CRLF, NBSP, line separator, right to left, dotted I, sharp s, CJK, Indic, Thai
-NASTY = ["é", "e\u0301", "👨\u200d👩\u200d👧", "\r\n", "\u00a0", "\u2028", "שלום", "\u202e", "İ", "ß", "北京", "हिन्दी", "ไทย", "\t", "\n", "#", "-"]
+NASTY = [
+    "é",
+    "e\u0301",
+    "👨\u200d👩\u200d👧",
+    "\r\n",
+    "\u00a0",
+    "\u2028",
+    "שלום",
+    "\u202e",
+    "İ",
+    "ß",
+    "北京",
+    "हिन्दी",
+    "ไทย",
+    "\t",
+    "\n",
+    "#",
+    "-",
+]
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-texts = st.lists(st.one_of(st.text(characters, max_size=6), st.sampled_from(NASTY), st.just(" ")), max_size=12).map("".join)
+texts = st.lists(st.one_of(st.text(characters, max_size=6), st.sampled_from(NASTY), st.just(" ")), max_size=12).map(
+    "".join
+)
 labels = st.sampled_from(["PER", "LOC", "Bio-Entity", "地名"])
 
 
@@ -20,7 +40,11 @@ def documents(draw: st.DrawFn, *, flat: bool = False, aligned: bool = False) -> 
     text = draw(texts)
     words = draw(st.sampled_from([None, split_words(text)])) if not aligned else split_words(text)
     size = len(text)
-    edges = words if aligned and words is not None else [(i, j) for i in range(size) for j in range(i + 1, min(size, i + 9) + 1)]
+    edges = (
+        words
+        if aligned and words is not None
+        else [(i, j) for i in range(size) for j in range(i + 1, min(size, i + 9) + 1)]
+    )
 
     def some() -> tuple[Span, ...]:
         if not edges:

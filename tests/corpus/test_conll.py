@@ -39,7 +39,9 @@ def test_schemes(tmp_path: Path, scheme: str, named: bool) -> None:
     assert found(docs) == TWO
     assert not len(lost)
     write(docs, tmp_path / "y.conll", scheme=scheme)
-    assert [line.split("\t")[1] for line in (tmp_path / "y.conll").read_text().split("\n") if line] == SCHEMES[scheme].split()
+    assert [line.split("\t")[1] for line in (tmp_path / "y.conll").read_text().split("\n") if line] == SCHEMES[
+        scheme
+    ].split()
 
 
 def test_longer_chunks_of_bmes_and_io(tmp_path: Path) -> None:

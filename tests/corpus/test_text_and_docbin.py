@@ -39,7 +39,8 @@ def test_one_bad_file_of_a_folder_does_not_hide_the_others(tmp_path: Path) -> No
 
 def test_docbin_of_others_with_span_groups(tmp_path: Path) -> None:
     import spacy
-    from spacy.tokens import DocBin, Span as SpacySpan
+    from spacy.tokens import DocBin
+    from spacy.tokens import Span as SpacySpan
 
     nlp = spacy.blank("en")
     doc = nlp("Mara Teel left the Bank of Halden.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +66,7 @@ def test_snapped_spans_touch_what_they_came_from(doc: Document, snap: str) -> No
 def chunk_lists(draw: st.DrawFn) -> tuple[int, list[Chunk]]:
     length = draw(st.integers(0, 60))
     edges = sorted(draw(st.sets(st.integers(0, length), max_size=12)))
-    pairs = list(zip(edges, edges[1:], strict=False))
+    pairs = list(itertools.pairwise(edges))
     return length, [Chunk(start, end, draw(labels)) for start, end in pairs if draw(st.booleans())]
 
 
@@ -72,7 +74,9 @@ def chunk_lists(draw: st.DrawFn) -> tuple[int, list[Chunk]]:
 def test_tags_give_back_the_chunks(case: tuple[int, list[Chunk]], scheme: str) -> None:
     length, chunks = case
     if scheme == "IO":  # which cannot tell two chunks of one label that touch
-        chunks = [c for i, c in enumerate(chunks) if not i or chunks[i - 1].end < c.start or chunks[i - 1].label != c.label]
+        chunks = [
+            c for i, c in enumerate(chunks) if not i or chunks[i - 1].end < c.start or chunks[i - 1].label != c.label
+        ]
     tags = encode(chunks, length, scheme)
     assert len(tags) == length
     assert decode(tags) == chunks
@@ -81,7 +85,9 @@ def test_tags_give_back_the_chunks(case: tuple[int, list[Chunk]], scheme: str) -
 
 @settings(max_examples=300)
 @given(chunk_lists(), st.integers(1, 20), st.data())
-def test_windows_read_every_word_and_cut_no_chunk(case: tuple[int, list[Chunk]], size: int, data: st.DataObject) -> None:
+def test_windows_read_every_word_and_cut_no_chunk(
+    case: tuple[int, list[Chunk]], size: int, data: st.DataObject
+) -> None:
     length, chunks = case
     overlap = data.draw(st.integers(0, size - 1))
     windows, too_long = cut_windows(length, size, overlap, chunks)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lacuner.cli import options
+
+if TYPE_CHECKING:
+    from lacuner.corpus import ReadOptions
+    from lacuner.corpus.check import Checked, Problem
 
 MOST = 50
 
@@ -38,92 +42,87 @@ def check(
 
     Ends with status 2 if there is an error, 0 if there are only warnings.
     """
-    from lacuner.cli.show import Watched, print_json, say
-    from lacuner.corpus import write
-    from lacuner.corpus.check import Checked, Problem, check_corpus, finish, unreadable
-    from lacuner.corpus.check import fix as fixed_document
-    from lacuner.errors import ConfigError, CorpusError
-    from lacuner.types import Where
+    from lacuner.cli.show import print_json
+    from lacuner.corpus.check import Checked, Problem, finish
+    from lacuner.errors import ConfigError
 
     if out is not None and (not fix or len(corpora) > 1):
         raise ConfigError("--out goes with --fix and a single corpus")
     reading = replace(options.read_options(encoding, separator, token_column, tag_column, scheme), keep_bad_spans=True)
-    rows: list[dict[str, Any]] = []
-    shown: Counter[str] = Counter()
+    problems: list[Problem] = []
 
     def note(problem: Problem) -> None:
-        shown[problem.kind] += 1
         if json:
-            file, line = problem.where[:2] if problem.where else (None, None)
-            rows.append(
-                {
-                    "kind": problem.kind,
-                    "error": problem.is_error,
-                    "file": file,
-                    "line": line,
-                    "message": problem.message,
-                }
-            )
-        elif everything or shown[problem.kind] <= MOST:
+            problems.append(problem)
+        elif everything or checked.counts[problem.kind] <= MOST:
             typer.echo(str(problem))
 
     checked = Checked(note)
-    repaired: Counter[str] = Counter()
-    written: list[str] = []
+    fixed: Counter[str] = Counter()
     for corpus in corpora:
-        try:
-            docs = Watched(corpus, format=format, options=reading, on_error=unreadable(checked))
-            stream = check_corpus(docs, str(corpus), checked)
-            if fix:
-                target = out or corpus.with_name(f"{corpus.stem}.fixed{corpus.suffix or '.jsonl'}")
-                lost = write(
-                    (fixed_document(doc, repaired) for doc in stream), target, format=format if corpus.suffix else None
-                )
-                written.append(str(target))
-                say(f"wrote {target} ({lost})")
-            else:
-                for _ in stream:
-                    pass
-            for reason, where in docs.lost.first.items():
-                checked.add(
-                    "repaired tag",
-                    Where(*where[:2]),
-                    f"{reason}: {docs.lost.counts[reason]:,} in this file, here the first",
-                )
-        except CorpusError as error:
-            unreadable(checked)(error)
+        target = (out or corpus.with_name(f"{corpus.stem}.fixed{corpus.suffix or '.jsonl'}")) if fix else None
+        _check_one(corpus, format, reading, checked, target, fixed)
     finish(checked, rare)
     if json:
-        print_json(
-            {
-                "documents": checked.documents,
-                "words": checked.words,
-                "spans": checked.spans,
-                "labels": dict(sorted(checked.labels.items())),
-                "errors": checked.errors,
-                "warnings": checked.counts.total() - checked.errors,
-                "counts": dict(checked.counts),
-                "problems": rows,
-                "fixed": dict(repaired),
-                "written": written,
-            }
-        )
+        print_json({**_counts(checked), "problems": [_row(problem) for problem in problems], "fixed": dict(fixed)})
     else:
-        _summary(checked, repaired, fix, everything)
+        _summary(checked, everything)
+        if fix:
+            typer.echo(
+                "fixed: " + (", ".join(f"{what}: {count:,}" for what, count in fixed.items()) or "nothing to fix")
+            )
     raise typer.Exit(2 if checked.errors and not fix else 0)
 
 
-def _summary(checked: Any, repaired: Counter[str], fix: bool, everything: bool) -> None:
+def _check_one(
+    corpus: Path, format: str | None, reading: ReadOptions, checked: Checked, target: Path | None, fixed: Counter[str]
+) -> None:
+    """Check a corpus and, if there is a target, write it there repaired."""
+    from lacuner.cli.show import Watched, say
+    from lacuner.corpus import write
+    from lacuner.corpus.check import check_corpus, fix, unreadable
+    from lacuner.errors import CorpusError
+
+    note = unreadable(checked)
+    try:
+        docs = Watched(corpus, format=format, options=reading, on_error=note)
+        seen = check_corpus(docs, str(corpus), checked)
+        if target is not None:
+            lost = write((fix(doc, fixed) for doc in seen), target, format=format if corpus.suffix else None)
+            say(f"wrote {target}: {lost}")
+        else:
+            for _ in seen:
+                pass
+    except CorpusError as error:
+        note(error)
+        return
+    for reason, where in docs.lost.first.items():
+        message = f"{reason}: {docs.lost.counts[reason]:,} in this file, here the first"
+        checked.add("repaired tag", where, message)
+
+
+def _counts(checked: Checked) -> dict[str, Any]:
+    return {
+        "documents": checked.documents,
+        "words": checked.words,
+        "spans": checked.spans,
+        "labels": dict(sorted(checked.labels.items())),
+        "errors": checked.errors,
+        "warnings": checked.counts.total() - checked.errors,
+        "counts": dict(checked.counts),
+    }
+
+
+def _row(problem: Problem) -> dict[str, Any]:
+    file, line = (problem.where.file, problem.where.line) if problem.where else (None, None)
+    return {"kind": problem.kind, "error": problem.is_error, "file": file, "line": line, "message": problem.message}
+
+
+def _summary(checked: Checked, everything: bool) -> None:
     for kind, count in checked.counts.items():
         if count > MOST and not everything:
             typer.echo(f"{kind}: {count - MOST:,} more (--all shows them)")
-    labels = ", ".join(f"{label} {count:,}" for label, count in checked.labels.most_common())
-    typer.echo(
-        f"{checked.documents:,} documents, {checked.words:,} words, {checked.spans:,} spans ({labels or 'no labels'})"
-    )
+    labels = ", ".join(f"{label} {count:,}" for label, count in checked.labels.most_common()) or "no labels"
+    typer.echo(f"{checked.documents:,} documents, {checked.words:,} words, {checked.spans:,} spans ({labels})")
     kinds = ", ".join(f"{kind}: {count:,}" for kind, count in checked.counts.items()) or "nothing is wrong"
     typer.echo(f"{checked.errors:,} errors, {checked.counts.total() - checked.errors:,} warnings: {kinds}")
-    if fix:
-        typer.echo(
-            "fixed: " + (", ".join(f"{what}: {count:,}" for what, count in repaired.items()) or "nothing to fix")
-        )

@@ -24,7 +24,9 @@ Scheme = Annotated[
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Tags that break their scheme make no entity (seqeval strict), not as conlleval reads them."),
+    typer.Option(
+        "--strict", help="Tags that break their scheme make no entity (seqeval strict), not as conlleval reads them."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
 

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lacuner.errors import CorpusError
+from lacuner.evaluate import Count, pair, score
+from lacuner.types import Document, Span
+
+TEXT = "Mara Teel left Halden for the Bank of Oslo"
+GOLD = Document("1", TEXT, spans=(Span(0, 9, "PER"), Span(15, 21, "LOC"), Span(30, 42, "ORG")), complete=True)
+
+
+def test_counts_of_every_kind() -> None:
+    guess = replace(GOLD, spans=(Span(0, 9, "PER", 0.9), Span(15, 21, "ORG"), Span(38, 42, "ORG"), Span(10, 14, "LOC")))
+    scores = score([GOLD], [guess])
+    assert scores.exact == Count(correct=1, predicted=4, gold=3)
+    assert scores.boundary == Count(correct=2, predicted=4, gold=3)
+    assert scores.type_only == Count(correct=2, predicted=4, gold=3)
+    assert scores.per_type["ORG"] == Count(0, 2, 1)
+    assert scores.words == 9
+    # wrong: left, Halden, Bank and of (now O), Oslo (now B-ORG)
+    assert scores.words_right == 4
+    assert scores.documents_right == 0
+    assert scores.incomplete == 0
+
+
+def test_nothing_there_and_nothing_found() -> None:
+    empty = replace(GOLD, spans=())
+    scores = score([empty], [empty])
+    assert (scores.exact.precision, scores.exact.recall, scores.exact.f1) == (0, 0, 0)
+    assert scores.words_right == scores.words
+    assert scores.documents_right == 1
+    assert scores.macro == (0, 0, 0)
+    assert score([], []).as_json()["token_accuracy"] == 0
+
+
+def test_incomplete_gold_is_marked_and_precision_is_a_range() -> None:
+    gold = replace(GOLD, spans=(Span(0, 9, "PER"),), rejected=(Span(10, 14, ""),), complete=None)
+    guess = replace(
+        GOLD,
+        spans=(Span(0, 9, "PER"), Span(5, 9, "PER"), Span(10, 14, "LOC"), Span(15, 21, "LOC")),
+    )
+    scores = score([gold], [guess])
+    assert scores.incomplete == 1
+    assert scores.unjudged == 1, "only Halden: one contradicts a known span, one was ruled out"
+    assert scores.precision_range == (0.25, 0.5)
+    assert scores.as_json()["gold_complete"] is False
+
+
+def test_spans_that_do_not_fit_the_words_are_counted_and_said() -> None:
+    guess = replace(GOLD, spans=(Span(1, 9, "PER"),))
+    scores = score([GOLD], [guess])
+    assert scores.exact.predicted == 1
+    assert scores.lost.counts["span does not fit the words"] == 1
+
+
+def docs(*names: str) -> list[Document]:
+    return [Document(name, f"text {name}") for name in names]
+
+
+def test_pairing_by_order_then_by_id() -> None:
+    assert [(a.id, b.id) for a, b in pair(docs("a", "b"), docs("a", "b"))] == [("a", "a"), ("b", "b")]
+    assert [(a.id, b.id) for a, b in pair(docs("a", "b", "c"), docs("a", "c", "b"))] == [
+        ("a", "a"),
+        ("b", "b"),
+        ("c", "c"),
+    ]
+    same_text = [Document("1", "x"), Document("2", "x")]
+    assert len(list(pair(same_text, [Document("7", "x"), Document("8", "x")]))) == 2
+
+
+@pytest.mark.parametrize(
+    ("gold", "other", "words"),
+    [
+        (docs("a", "b"), docs("a"), "fewer documents"),
+        (docs("a"), docs("a", "b"), "fewer documents"),
+        (docs("a", "b"), docs("b", "c"), "'a' is not in the other corpus"),
+        (docs("b", "a"), docs("a", "b", "c"), "'c' is not in gold"),
+        (docs("a"), [Document("a", "text b")], "from character 5 on"),
+    ],
+)
+def test_half_of_the_documents_is_no_score(gold: list[Document], other: list[Document], words: str) -> None:
+    with pytest.raises(CorpusError, match=words):
+        list(pair(gold, other))

@@ -1,0 +1,169 @@
+"""T12: whatever is in the file, a reader gives documents or a CorpusError naming it; time and memory are bounded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuner.corpus import FORMATS, read, write
+from lacuner.corpus.reading import span_problem
+from lacuner.errors import CorpusError
+from lacuner.types import Document, Span
+
+ENDINGS = {"jsonl": ".jsonl", "conll": ".conll", "tokens": ".jsonl", "txt": ".txt", "spacy": ".spacy"}
+SAMPLE = [
+    Document("a", "Mara Teel left Halden.", spans=(Span(0, 9, "PER"), Span(15, 21, "LOC")), complete=True),
+    Document("b", "Ünïcode 北京 straße", spans=(Span(8, 10, "LOC"),), unsure=(Span(11, 17, ""),)),
+]
+NAMES = sorted(ENDINGS)
+
+
+def test_every_format_is_tried() -> None:
+    assert set(NAMES) == set(FORMATS)
+
+
+def survives(data: bytes, name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"x{ENDINGS[name]}"
+        path.write_bytes(data)
+        try:
+            docs = list(read(path, format=name))
+        except CorpusError as error:
+            assert error.file == str(path)
+            assert "\n" not in error.problem
+            return
+        for doc in docs:
+            assert all(span_problem(doc.text, span) is None for span in (*doc.spans, *doc.rejected, *doc.unsure))
+            json.dumps(doc.meta, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_bytes(name: str) -> None:
+    @settings(max_examples=60)
+    @given(st.binary(max_size=200))
+    def check(data: bytes) -> None:
+        survives(data, name)
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["jsonl", "conll", "tokens"])
+def test_text_that_nearly_is_the_format(name: str) -> None:
+    pieces = [
+        "Mara",
+        "\t",
+        " ",
+        "B-PER",
+        "O",
+        "\n",
+        "\n\n",
+        "#",
+        "-DOCSTART-",
+        "I-",
+        '{"text":',
+        '"a"',
+        "}",
+        '"spans":[',
+        "[0,1,",
+        "]",
+        ",",
+    ]
+    pieces += [
+        '{"tokens":["a"],"ner_tags":["B-X"]}',
+        '{"text":"ab","spans":[{"start":0,"end":1,"label":"X"}]}',
+        "\ufeff",
+        "\r",
+        "\x85",
+    ]
+
+    @settings(max_examples=150)
+    @given(st.lists(st.sampled_from(pieces), max_size=20).map("".join))
+    def check(text: str) -> None:
+        survives(text.encode(), name)
+
+    check()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_truncated_at_every_byte(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"good{ENDINGS[name]}"
+    write(SAMPLE, path, format=name)
+    data = path.read_bytes()
+    assert len(data) > 20
+    for end in range(len(data)):
+        survives(data[:end], name)
+
+
+@pytest.mark.parametrize("name", ["jsonl", "conll", "tokens", "txt"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1", "cp1252"])
+def test_wrong_encodings(name: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / f"good{ENDINGS[name]}"
+    write(SAMPLE, path, format=name)
+    data = path.read_text(encoding="utf-8").replace("北", "é").replace("京", "è").encode(encoding)
+    path.write_bytes(data)
+    with pytest.raises(CorpusError) as caught:
+        list(read(path, format=name))
+    assert caught.value.file == str(path)
+
+
+LONG = """
+import resource, sys
+from lacuner.corpus import read
+from lacuner.errors import CorpusError
+try:
+    for doc in read(sys.argv[1]):
+        raise SystemExit("read a document")
+except CorpusError as error:
+    print(error.line, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".conll", ".txt"])
+def test_a_line_of_100_megabytes(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x{ending}"
+    with path.open("wb") as stream:
+        for _ in range(100):
+            stream.write(b"abcdefg " * (1 << 17))
+    done = subprocess.run(
+        [sys.executable, "-c", LONG, str(path)], capture_output=True, text=True, timeout=60, check=True
+    )
+    line, megabytes = map(int, done.stdout.split())
+    assert line == 1
+    assert megabytes < 250
+
+
+STREAM = """
+import resource, sys
+from lacuner.corpus import read
+count = sum(len(doc.words) for doc in read(sys.argv[1]))
+print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def megabytes_to_read(path: Path, sentences: int) -> int:
+    block = "".join(f"word{i}\t{'B-PER' if i % 7 == 0 else 'O'}\n" for i in range(12)) + "\n"
+    with path.open("w") as stream:
+        for _ in range(sentences // 1000):
+            stream.write(block * 1000)
+    done = subprocess.run([sys.executable, "-c", STREAM, str(path)], capture_output=True, text=True, check=True)
+    count, megabytes = map(int, done.stdout.split())
+    assert count == sentences * 12
+    return megabytes
+
+
+def test_memory_stays_flat_while_streaming(tmp_path: Path) -> None:
+    small, large = (megabytes_to_read(tmp_path / "x.conll", size) for size in (5_000, 100_000))
+    assert large - small < 15
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_over_a_million_sentences(tmp_path: Path) -> None:
+    small, large = (megabytes_to_read(tmp_path / "x.conll", size) for size in (5_000, 1_000_000))
+    assert large - small < 15
