@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from operator import itemgetter
 from pathlib import Path
 
 from lacuner.corpus import tags as tagging
@@ -37,10 +38,11 @@ class Layout:
     scheme: str | None
     bare: bool
 
-    def split(self, line: str) -> list[str]:
+    def split(self, lines: list[str]) -> list[list[str]]:
         if self.separator == " ":
-            return re.split(r"[ \t]+", line.strip(" \t"))
-        return line.split(self.separator)
+            return [re.split(r"[ \t]+", line.strip(" \t")) for line in lines]
+        separator = self.separator
+        return [line.split(separator) for line in lines]
 
 
 def read_conll(reading: Reading) -> Iterator[Document]:
@@ -57,12 +59,13 @@ def read_conll(reading: Reading) -> Iterator[Document]:
             if not rows:
                 continue
             first += len(lines) - len(rows)  # comments stand before the words
-            text, words = join_words([row[layout.token] for row in rows])
+            columns = list(zip(*rows, strict=True))
+            text, words = join_words(columns[layout.token])
             spans: tuple[Span, ...] = ()
             if layout.scheme is not None:
-                tags = [row[layout.tag] for row in rows]
+                tags = columns[layout.tag]
                 if layout.bare:
-                    tags = [tag if tag == "O" else f"I-{tag}" for tag in tags]
+                    tags = tuple([tag if tag == "O" else f"I-{tag}" for tag in tags])
                 used = set(tags)
                 if not used <= known_tags:
                     _check_tags(tags, first, reading)
@@ -83,9 +86,9 @@ def read_conll(reading: Reading) -> Iterator[Document]:
         )
 
 
-def _spans(tags: list[str], words: Words, first: int, scheme: str, reading: Reading) -> tuple[Span, ...]:
+def _spans(tags: Sequence[str], words: Words, first: int, scheme: str, reading: Reading) -> tuple[Span, ...]:
     chunks = tagging.decode(tags)
-    bad = tagging.irregular(tags, scheme)
+    bad = tagging.irregular(tags, chunks, scheme)
     if bad:
         done = "not counted" if reading.options.strict else "repaired"
         reading.lost.count(f"tag against {scheme} {done}", len(bad), Where(str(reading.path), first + bad[0]))
@@ -103,14 +106,15 @@ def _sentences(reading: Reading) -> Iterator[tuple[int, list[str]]]:
     current: list[str] = []
     first = 1
     for block in read_blocks(reading.path, reading.options.encoding, seen=reading.seen):
-        for number, line in enumerate(block.lines, block.first):
-            if line and not line.isspace():
-                if not current:
-                    first = number
-                current.append(line)
-            elif current:
-                yield first, current
+        lines, at = block.lines, 0
+        for blank in [i for i, line in enumerate(lines) if not line or line.isspace()]:
+            if current or blank > at:
+                yield (first if current else block.first + at), current + lines[at:blank]
                 current = []
+            at = blank + 1
+        if not current:
+            first = block.first + at
+        current += lines[at:]
         if len(current) > MAX_SENTENCE:
             raise reading.error(f"no blank line ends this sentence of more than {MAX_SENTENCE:,} words", first)
     if current:
@@ -118,8 +122,8 @@ def _sentences(reading: Reading) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows(lines: list[str], first: int, layout: Layout, reading: Reading) -> list[list[str]]:
-    rows = [layout.split(line) for line in lines]
-    if all(len(row) == layout.width for row in rows) and all(row[layout.token] for row in rows):
+    rows = layout.split(lines)
+    if set(map(len, rows)) == {layout.width} and "" not in map(itemgetter(layout.token), rows):
         return rows
     good = []
     for number, (row, line) in enumerate(zip(rows, lines, strict=True), first):
@@ -137,7 +141,7 @@ def _rows(lines: list[str], first: int, layout: Layout, reading: Reading) -> lis
     return good
 
 
-def _check_tags(tags: list[str], first: int, reading: Reading) -> None:
+def _check_tags(tags: Sequence[str], first: int, reading: Reading) -> None:
     for line, tag in enumerate(tags, first):
         if not tagging.is_tag(tag):
             raise reading.error(f"{tag!r} is not a tag (O, or a letter of BIESLUM, a hyphen and a label)", line)
@@ -152,7 +156,7 @@ def _layout(reading: Reading) -> Layout:
     plain = [line for line in sample if not line.startswith("#")] or sample
     separator = options.separator or ("\t" if 2 * sum("\t" in line for line in plain) > len(plain) else " ")
     guess = Layout(separator, 0, 0, 0, None, False)
-    width = Counter(len(guess.split(line)) for line in plain).most_common(1)[0][0] if plain else 1
+    width = Counter(map(len, guess.split(plain))).most_common(1)[0][0] if plain else 1
     places = []
     for name, column in (("word", options.token_column), ("tag", options.tag_column)):
         if not -width <= column < width:
@@ -162,8 +166,7 @@ def _layout(reading: Reading) -> Layout:
     if token == tag:
         return Layout(separator, width, token, tag, None, False)
     seen: list[list[str]] = [[]]
-    for line in lines:
-        row = guess.split(line)
+    for line, row in zip(lines, guess.split(lines), strict=True):
         if len(row) == width and line.strip():
             seen[-1].append(row[tag])
         elif not line.strip():

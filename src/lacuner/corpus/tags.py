@@ -101,9 +101,9 @@ def encode(chunks: Iterable[Chunk], length: int, scheme: str = "IOB2") -> list[s
     return tags
 
 
-def irregular(tags: Sequence[str], scheme: str) -> list[int]:
-    """Positions whose tag is not the one that the scheme would use for the chunks that `decode` reads."""
-    regular = encode(decode(tags), len(tags), scheme)
+def irregular(tags: Sequence[str], chunks: Iterable[Chunk], scheme: str) -> list[int]:
+    """Positions whose tag is not the one that the scheme would use for the chunks that `decode` found."""
+    regular = encode(chunks, len(tags), scheme)
     if regular == list(tags):
         return []
     return [i for i, (tag, good) in enumerate(zip(tags, regular, strict=True)) if tag != good]
@@ -113,6 +113,7 @@ def guess_scheme(sentences: Iterable[Sequence[str]]) -> str:
     """The scheme in which these sentences are written: the one with the fewest irregular tags, IOB2 if in doubt."""
     counts = dict.fromkeys(("IOB2", "IOB1", "BIOES", "BILOU", "BMES", "IO"), 0)
     for tags in sentences:
-        for scheme in counts:
-            counts[scheme] += len(irregular(tags, scheme))
+        chunks = decode(tags)
+        for scheme in counts if chunks else ():
+            counts[scheme] += len(irregular(tags, chunks, scheme))
     return min(counts, key=counts.__getitem__)

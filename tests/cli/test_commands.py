@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lacuner.corpus import read, write
+from lacuner.types import Document, Span
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def go(*args: object, status: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "lacuner", *map(str, args)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.returncode == status, done.stderr + done.stdout
+        assert "Traceback" not in done.stderr
+        return done
+
+    return go
+
+
+TEXT = "Mara Teel left Halden ."
+WORDS = ((0, 4), (5, 9), (10, 14), (15, 21), (22, 23))
+
+
+def document(name: str, *spans: Span, **kwargs: object) -> Document:
+    return Document(name, TEXT, WORDS, spans, **kwargs)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    docs = [document(str(i), Span(0, 9, "PER"), Span(15, 21, "LOC")) for i in range(1, 101)]
+    write(docs, tmp_path / "gold.conll")
+    return tmp_path / "gold.conll"
+
+
+def test_noise_corrupt_measure_and_evaluate_agree(run: Run, gold: Path, tmp_path: Path) -> None:
+    done = json.loads(run("noise", "corrupt", gold, "--drop", 0.5, "--seed", 3, "--out", "weak.jsonl", "--json").stdout)
+    assert done["entities"] == 200 and 60 < done["dropped"] < 140
+    weak = list(read(tmp_path / "weak.jsonl"))
+    assert all(doc.complete is False for doc in weak)
+    assert sum(len(doc.spans) for doc in weak) == 200 - done["dropped"]
+    measured = json.loads(run("noise", "measure", "weak.jsonl", "--gold", gold, "--json").stdout)
+    evaluated = json.loads(run("evaluate", "weak.jsonl", "--gold", gold, "--json").stdout)
+    for key in ("precision", "recall", "f1"):
+        assert measured[key] == evaluated[key]
+    assert evaluated["recall"] == 1 - done["dropped"] / 200
+    assert evaluated["precision"] == 1.0
+    assert measured["kinds"]["missing"] == done["dropped"]
+    assert {"precision", "recall", "f1", "per_type", "documents", "words_unread"} <= set(evaluated)
+    assert (evaluated["documents"], evaluated["words_unread"]) == (100, 0)
+    again = run("noise", "corrupt", gold, "--drop", 0.5, "--seed", 3, "--out", "again.jsonl")
+    assert "dropped" in again.stdout and "0 lost" in again.stderr
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "weak.jsonl").read_bytes()
+
+
+def test_a_writer_prints_what_it_lost(run: Run, gold: Path) -> None:
+    done = run("noise", "corrupt", gold, "--drop", 0.5, "--out", "weak.conll")
+    assert "complete or not: not written: 100" in done.stderr
+
+
+def test_people_get_tables(run: Run, gold: Path) -> None:
+    out = run("evaluate", gold, "--gold", gold).stdout
+    assert "all (micro)" in out and "100.0" in out and "words unread" in out
+    out = run("noise", "measure", gold, "--gold", gold).stdout
+    assert "spurious" in out and "sqrt(n)" in out
+    run("noise", "corrupt", gold, "--drop", 0.9, "--out", "weak.jsonl")
+    out = run("evaluate", gold, "--gold", "weak.jsonl").stdout
+    assert "not final: gold is incomplete in 100 of 100 documents" in out
+
+
+def test_labels_are_text_not_markup(run: Run, tmp_path: Path) -> None:
+    write([document("1", Span(0, 9, "[red]X[/red]"))], tmp_path / "x.jsonl")
+    assert "[red]X[/red]" in run("evaluate", "x.jsonl", "--gold", "x.jsonl").stdout
+
+
+def test_check_names_problems_and_fixes_them(run: Run, tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": "a",
+            "text": TEXT,
+            "spans": [{"start": 0, "end": 5, "label": "PER"}, {"start": 0, "end": 99, "label": "PER"}],
+        },
+        {"id": "b", "text": TEXT, "spans": [{"start": 1, "end": 9, "label": "PER"}]},
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n{broken\n")
+    out = run("check", "x.jsonl", status=2).stdout
+    assert "x.jsonl:1: whitespace" in out and "x.jsonl:1: outside" in out
+    assert "x.jsonl:2: misaligned" in out and "['Mara', 'Teel']" in out
+    assert "x.jsonl:3: unreadable: this is not JSON" in out
+    found = json.loads(run("check", "x.jsonl", "--json", status=2).stdout)
+    assert found["errors"] == 4 and found["documents"] == 2
+    assert {(p["kind"], p["line"]) for p in found["problems"] if p["error"]} == {
+        ("whitespace", 1),
+        ("outside", 1),
+        ("misaligned", 2),
+        ("unreadable", 3),
+    }
+    run("check", "x.jsonl", "--fix")
+    run("check", "x.fixed.jsonl", "--rare", 0)
+    assert [doc.spans[0].end for doc in read(tmp_path / "x.fixed.jsonl")] == [4, 9]
+
+
+def test_check_sees_texts_shared_between_splits(run: Run, gold: Path, tmp_path: Path) -> None:
+    write([document("1", Span(0, 4, "PER"))], tmp_path / "test.conll")
+    found = json.loads(run("check", gold, "test.conll", "--json").stdout)
+    assert found["counts"]["shared text"] == 1 and found["errors"] == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("evaluate", "missing.conll", "--gold", "gold.conll"), "missing.conll: there is no such file or folder"),
+        (("evaluate", "gold.conll", "--gold", "gold.conll", "--format", "brat"), "there is no format 'brat'"),
+        (("evaluate", "gold.xyz", "--gold", "gold.conll"), "gold.xyz: the ending tells no format"),
+        (("noise", "corrupt", "gold.conll", "--drop", "1.5", "--out", "x.jsonl"), "drop: input should be less than"),
+        (("noise", "corrupt", "gold.conll", "--drop-type", "PER", "--out", "x.jsonl"), "key=value"),
+        (("check", "gold.conll", "gold.conll", "--fix", "--out", "x.conll"), "single corpus"),
+        (("noise", "corrupt", "gold.conll", "--out", "gold.conll/x.jsonl"), "cannot write"),
+    ],
+)
+def test_a_users_mistake_is_one_sentence(run: Run, gold: Path, args: tuple[str, ...], words: str) -> None:
+    done = run(*args, status=2)
+    assert done.stderr.strip().splitlines()[-1].startswith("lacuner: ") and words in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_single_text_file_is_said_to_be_a_document_a_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("one\ntwo\n")
+    done = run("check", "x.txt")
+    assert "one document a line" in done.stderr and "2 documents" in done.stdout
+
+
+def test_help_and_version(run: Run) -> None:
+    out = run("--help").stdout
+    for command in ("check", "noise", "evaluate"):
+        assert command in out
+    assert run("--version").stdout.strip().count(".") == 2
+
+
+def test_help_is_fast() -> None:
+    """At most twice as long as importing what it is made with."""
+
+    def best(code: list[str]) -> float:
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, *code], capture_output=True, check=True)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert best(["-m", "lacuner", "--help"]) < 2 * best(["-c", "import typer, rich.console, rich.table"])
