@@ -19,7 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 demo: $(READY)  ## make the demo corpus, its weak labels, and show what they are worth
-	@$(BIN)/python -m lacuner.demo demo-out
+	@scripts/demo demo-out
 
 test: $(READY)  ## run the tests (a few minutes)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -27,9 +27,8 @@ def offences(tree: ast.AST) -> list[str]:
                 value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
                 if keyword.arg in ("trust_remote_code", "allow_pickle", "shell") and value is not False:
                     found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if (node.value.id, node.attr) in ATTRIBUTES:
-                found.append(f"{node.value.id}.{node.attr}")
+        elif isinstance(node, ast.Attribute) and (ast.unparse(node.value), node.attr) in ATTRIBUTES:
+            found.append(ast.unparse(node))
     return found
 
 
