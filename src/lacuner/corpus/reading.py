@@ -25,7 +25,7 @@ class ReadOptions:
     scheme: str | None = None
     """Column files and tags in JSON: one of `tags.SCHEMES`; None looks at the tags."""
     strict: bool = False
-    """Tags that break their scheme make no entity, as in seqeval's strict mode; else they are read as conlleval does."""
+    """Tags that break their scheme make no entity, as in seqeval's strict mode, not as conlleval reads them."""
     keep_bad_spans: bool = False
     """Keep spans that lie outside the text or are empty instead of refusing them: for `check` only."""
 
