@@ -48,3 +48,7 @@ class ConfigError(LacunerError):
 
 class ModelFileError(LacunerError):
     """A model folder is damaged, hostile, or of another version."""
+
+
+class TrainingError(LacunerError):
+    """Nothing can be learned: no known labels, or a loss that is not a number."""

@@ -15,7 +15,7 @@ SIZES = {"train": 2000, "dev": 500, "test": 500}
 COVERAGE = 0.4
 """The share of the training mentions of each type that the dictionary knows."""
 
-_AMBIGUOUS = 14
+_AMBIGUOUS = 12
 _WRONG_LABELS = 6
 # Words that a careless compiler would take for names, and that the frames use as plain English.
 _WRONG_WORDS = (
@@ -117,11 +117,9 @@ def _dictionary(rng: Random, splits: dict[str, list[Sentence]]) -> list[Entry]:
 
 def _wrong(rng: Random, labels: dict[str, list[str]], taken: set[str]) -> set[Entry]:
     """Entries that no gold agrees with: common words, and names under a label they never have."""
-    common = {word for words in WORD_NAMES.values() for word in words}
-    pool = [surface for surface in labels if surface not in taken and surface not in common and surface[0].isupper()]
-    surfaces = rng.sample(pool, _WRONG_LABELS)
-    # A substance would be too easy to see through: the others are all capitalised.
-    others = {
-        surface: [label for label in LABELS if label not in (*labels[surface], "SUBSTANCE")] for surface in surfaces
-    }
-    return {*_WRONG_WORDS, *((surface, rng.choice(others[surface])) for surface in surfaces)}
+    avoid = taken | {word for words in WORD_NAMES.values() for word in words}
+    pool = [surface for surface, its in labels.items() if surface not in avoid and len(its) < len(LABELS)]
+    entries = set(_WRONG_WORDS)
+    for surface in rng.sample(pool, _WRONG_LABELS):
+        entries.add((surface, rng.choice([label for label in LABELS if label not in labels[surface]])))
+    return entries

@@ -6,6 +6,7 @@ never seen before can often be told by its shape, and a *bare* one only by what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 
@@ -26,7 +27,10 @@ _ENDING = {
     "coined": listed("ex ia on tech ora us ane is a ine"),
     "chemical": listed("ine ol ate ide ium ene ane one in"),
 }
-_RUDE = listed("bast bum cum cunt dic dum fag fart fuc nazi nig pis rap sex shi slut tit")
+_RUDE = re.compile(
+    "anus|bast|bum|coc|cum|cunt|dic|dum|fag|fart|fuc|hitl|homo|jiz|kill|kok|naz|nig|peni|pis|porn|rap|sex|shi|slut"
+    "|moron|retar|semen|stal|tit|turd|vagi|whor"
+)
 # Words and names of the real world that the syllables would hit upon sooner or later.
 _REAL = frozenset(
     listed("""
@@ -38,6 +42,7 @@ mason mellow methane milan milton morris morrow mustard narrow navel nelson nixo
 parson peron person pillow preston prison putin raven risen rolex roman samson serene seven skelton sorrow stalin
 standard stanford stella stetson sutton tallow tardis telford tennis terra thomson thorium timex tito truman tunnel
 turin valium venus visa vista volvo walton warden watson weston willow wilson wizard woman yellow zara zola valley
+bbc bmw bnp cbs cnn dhl dns gps gsm hbo hmv hsbc kfc kgb kkk lcd llb lsd mtv nbc nhl nhs ntt pbs pdf rbs sncf tnt wwf
 """)
 )
 
@@ -59,24 +64,21 @@ Sparrow Compass Island Rover Dawn Pearl Anchor Gannet Shepherd Comet Oak Fiddler
 _SALT = listed("sodium copper zinc calcium ammonium iron")
 
 
-def root(rng: Random, before: str = "a") -> str:
-    """One syllable in lower case that can be said before what follows, and that no reader will blush at."""
-    codas = _CODA if before[0] in "aeiou" else _SOFT_CODA
+def coin(rng: Random, endings: tuple[str, ...], longer: float = 0.2) -> str:
+    """A syllable and an ending, now and then one more between them: sayable, new, and nothing to blush at."""
     while True:
-        made = rng.choice(_ONSET) + rng.choice(_VOWEL) + rng.choice(codas)
-        if not any(rude in made + before for rude in _RUDE):
+        ending = rng.choice(endings)
+        if rng.random() < longer:
+            ending = rng.choice("aeio") + rng.choice("lmnr") + ending
+        codas = _CODA if ending[0] in "aeiou" else _SOFT_CODA
+        made = rng.choice(_ONSET) + rng.choice(_VOWEL) + rng.choice(codas) + ending
+        if made not in _REAL and not _RUDE.search(made):
             return made
 
 
 def _coin(rng: Random, kind: str) -> str:
-    """A root with an ending of its kind; now and then a syllable more."""
-    while True:
-        ending = rng.choice(_ENDING[kind])
-        if rng.random() < 0.2:
-            ending = rng.choice("aeio") + rng.choice("lmnr") + ending
-        made = root(rng, ending) + ending
-        if made not in _REAL:
-            return made.capitalize()
+    """A coined word with a capital and an ending of its kind."""
+    return coin(rng, _ENDING[kind]).capitalize()
 
 
 def bare(rng: Random) -> str:
@@ -153,8 +155,12 @@ def institution(rng: Random) -> str:
         return f"University of {town(rng)}"
     if kind < 0.4:
         return f"{town(rng)} {rng.choice(_BODY)} of {rng.choice(_SUBJECT)}"
-    if kind < 0.55:
-        return f"{rng.choice(_RANK)} {rng.choice(_BODY)} for the Study of {rng.choice(_SUBJECT)}"
+    if kind < 0.52:
+        first, second = rng.sample(_SUBJECT, 2)
+        rank = rng.choice((f"{rng.choice(_RANK)} ", "", ""))
+        return rank + f"{rng.choice(_BODY)} of {first} and {second}"
+    if kind < 0.6:
+        return f"{rng.choice(_BODY)} for the Study of {rng.choice(_SUBJECT)}"
     if kind < 0.7:
         return f"{rng.choice(_RANK)} {rng.choice(_SUBJECT)} {rng.choice(_BODY)}"
     if kind < 0.85:
@@ -163,8 +169,11 @@ def institution(rng: Random) -> str:
 
 
 def acronym(rng: Random) -> str:
-    """Three or four capitals."""
-    return "".join(rng.choices("ABCDEFGHIKLMNOPRSTUVW", k=rng.choice((3, 3, 4))))
+    """Three or four capitals; without vowels, because those soon spell something."""
+    while True:
+        made = "".join(rng.choices("BCDFGHKLMNPRSTVWX", k=rng.choice((3, 3, 4))))
+        if made.lower() not in _REAL:
+            return made
 
 
 def company(rng: Random) -> str:
@@ -190,9 +199,9 @@ def substance(rng: Random) -> str:
     if kind < 0.5:
         return made
     if kind < 0.6:
-        return f"{rng.choice(_SALT)} {root(rng)}ate"
+        return f"{rng.choice(_SALT)} {coin(rng, ('ate',), 0)}"
     if kind < 0.7:
-        return f"{root(rng)}ic acid"
+        return f"{coin(rng, ('ic',), 0)} acid"
     if kind < 0.78:
         return f"{rng.choice(('alpha', 'beta', 'iso', 'nor'))}-{made}"
     if kind < 0.85:
@@ -221,12 +230,12 @@ def vague(rng: Random) -> str:
 
 def demonym(rng: Random) -> str:
     """An adjective of origin, which the gold does not count as a name."""
-    return (root(rng) + rng.choice(("ish", "ese", "ian", "ic"))).capitalize()
+    return coin(rng, ("ish", "ese", "ian", "ic"), 0).capitalize()
 
 
 def code(rng: Random) -> str:
     """Capitals that are no acronym of anybody: a grade, a sample, a form."""
-    letters = "".join(rng.choices("ABCDEFGHKLMNPRSTVX", k=rng.choice((1, 2, 3, 3))))
+    letters = acronym(rng)[-rng.choice((1, 2, 3, 3)) :]
     return f"{letters}-{rng.randint(2, 99)}" if len(letters) < 3 or rng.random() < 0.3 else letters
 
 

@@ -1,0 +1,201 @@
+"""Dictionary matching, raw text in and labelled documents out: lacuner against spaCy, flashtext, and a bare loop.
+
+The bare loop is what anybody would write around ahocorasick-rs: lower case, overlapping matches, `isalnum` at the
+edges, longest-leftmost, a tuple a match. It has no offsets to keep true, no labels to weigh and no documents to make.
+All sides fold case; dictionaries and texts are generated.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from pathlib import Path
+from statistics import median
+
+from benchmarks.speed.row import Row
+
+LABELS = ("PER", "LOC", "ORG", "MISC")
+Matches = list[tuple[int, int, str]]
+Labeller = Callable[[list[str]], int]
+"""Labels all texts and returns how many matches there are."""
+
+
+class Language:
+    """Generates terms and texts: about one word in ten, or one character in twenty, belongs to a term."""
+
+    def __init__(self, name: str, seed: int = 1) -> None:
+        self.name = name
+        self.rng = random.Random(seed)
+        if name == "English":
+            onsets, vowels = (
+                ["", *"bcdfghjklmnprstvw", "st", "tr", "ch", "pl"],
+                ["a", "e", "i", "o", "u", "ea", "an", "er"],
+            )
+            syllables = [onset + vowel for onset in onsets for vowel in vowels]
+            words = {"".join(self.rng.choices(syllables, k=self.rng.choice((1, 2, 2, 3, 3, 4)))) for _ in range(80_000)}
+            self.words, self.glue = sorted(words), " "
+        else:
+            self.words, self.glue = [chr(code) for code in range(0x4E00, 0x4E00 + 4_000)], ""
+        self.rng.shuffle(self.words)
+        self.weights = list(accumulate(1 / (rank + 10) for rank in range(len(self.words))))
+
+    def term(self) -> str:
+        if not self.glue:
+            return "".join(self.rng.choices(self.words, k=self.rng.choice((2, 3, 3, 4, 5, 6))))
+        return " ".join(word.capitalize() for word in self.rng.choices(self.words, k=self.rng.choice((1, 2, 2, 3))))
+
+    def terms(self, number: int) -> list[str]:
+        found: dict[str, None] = {}
+        while len(found) < number:
+            term = self.term()
+            if len(term) > 3 or not self.glue:
+                found[term] = None
+        return list(found)
+
+    def text(self, terms: list[str], size: int = 150) -> str:
+        words = self.rng.choices(self.words, cum_weights=self.weights, k=size)
+        for place in self.rng.sample(range(size), size // (15 if self.glue else 60)):
+            words[place] = self.rng.choice(terms)
+        for place in range(11, size, 12):
+            words[place] += "." if self.glue else "\u3002"
+        return self.glue.join(words)
+
+
+def our_labeller(path: Path) -> Labeller:
+    from lacuner.annotate import annotate, dictionary_source, load_dictionary
+    from lacuner.types import Document
+
+    source = dictionary_source(load_dictionary(path).entries, case="fold")
+
+    def label(texts: list[str]) -> int:
+        docs = (Document(str(number), text) for number, text in enumerate(texts))
+        return sum(len(doc.spans) for doc in annotate(docs, [source]))
+
+    return label
+
+
+def bare_loop(terms: list[tuple[str, str]]) -> Labeller:
+    from ahocorasick_rs import AhoCorasick, Implementation
+
+    labels = [label for _, label in terms]
+    automaton = AhoCorasick([term.lower() for term, _ in terms], implementation=Implementation.ContiguousNFA)
+
+    def find(text: str) -> Matches:
+        best: dict[int, tuple[int, int]] = {}
+        last = len(text)
+        for term, start, end in automaton.find_matches_as_indexes(text.lower(), overlapping=True):
+            if start and text[start - 1].isalnum() and text[start].isalnum() and text[start] < "\u2e80":
+                continue
+            if end < last and text[end].isalnum() and text[end - 1].isalnum() and text[end] < "\u2e80":
+                continue
+            best[start] = end, term
+        matches, free = [], 0
+        for start in sorted(best):
+            if start >= free:
+                free, term = best[start]
+                matches.append((start, free, labels[term]))
+        return matches
+
+    return lambda texts: sum(len(find(text)) for text in texts)
+
+
+def spacy_labeller(terms: list[tuple[str, str]], language: Language) -> Labeller:
+    import spacy
+    from spacy.matcher import PhraseMatcher
+    from spacy.util import filter_spans
+
+    nlp = spacy.blank("en" if language.glue else "zh")
+    matcher = PhraseMatcher(nlp.vocab, attr="LOWER")
+    for term, label in terms:
+        matcher.add(label, [nlp.make_doc(term)])
+
+    def label(texts: list[str]) -> int:
+        number = 0
+        for text in texts:
+            doc = nlp.make_doc(text)
+            doc.set_ents(filter_spans(matcher(doc, as_spans=True)))
+            number += len(doc.ents)
+        return number
+
+    return label
+
+
+def flashtext_labeller(terms: list[tuple[str, str]]) -> Labeller:
+    from flashtext import KeywordProcessor
+
+    processor = KeywordProcessor()
+    for term, label in terms:
+        processor.add_keyword(term, label)
+    return lambda texts: sum(len(processor.extract_keywords(text, span_info=True)) for text in texts)
+
+
+def seconds(label: Labeller, texts: list[str]) -> float:
+    gc.collect()
+    start = time.perf_counter()
+    label(texts)
+    return time.perf_counter() - start
+
+
+def ratio_row(name: str, peer: str, bar: float, sides: tuple[Labeller, Labeller], texts: list[str], rounds: int) -> Row:
+    """Both sides in turns, after one round to warm up; characters a second."""
+    ours, theirs = sides
+    few = texts[: len(texts) // 10]
+    ours(few), theirs(few)
+    pairs = [(seconds(ours, texts), seconds(theirs, texts)) for _ in range(rounds)]
+    size = sum(map(len, texts))
+    mine, yours = median(a for a, _ in pairs), median(b for _, b in pairs)
+    return Row(name, size / mine, size / yours, peer, median(b / a for a, b in pairs), bar)
+
+
+LOADING = """
+import resource, sys, time
+from lacuner.annotate import Matcher, load_dictionary
+start = time.perf_counter()
+matcher = Matcher(load_dictionary(sys.argv[1]).entries)
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def loading_rows(path: Path, name: str, size: int) -> Iterator[Row]:
+    """Loading and building in a process of its own, against what we promise."""
+    result = subprocess.run([sys.executable, "-c", LOADING, str(path)], capture_output=True, text=True, check=True)
+    took, megabytes = map(float, result.stdout.split())
+    limit = 3.0 if size <= 100_000 else 60.0
+    yield Row(f"load and build, {name}, s", took, limit, "promise", limit / took, 1.0)
+    yield Row(f"load and build, {name}, MB", megabytes, 1_000, "promise", 1_000 / megabytes, 1.0)
+
+
+def measure(quick: bool = False) -> list[Row]:
+    """Ratios on generated dictionaries: 6 times spaCy, twice flashtext, at most 30 % behind the bare loop."""
+    rows: list[Row] = []
+    for language in (Language("English"), Language("Chinese")):
+        for size in (100_000,) if quick else (100_000, 1_000_000):
+            rows += rows_for(language, size, quick)
+    return rows
+
+
+def rows_for(language: Language, size: int, quick: bool) -> Iterable[Row]:
+    rounds = 3 if quick else 5
+    terms = language.terms(size)
+    texts = [language.text(terms) for _ in range(1_000 if quick else 3_000)]
+    labelled = [(term, language.rng.choice(LABELS)) for term in terms]
+    name = f"{language.name}, {size:,} entries"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "terms.tsv"
+        path.write_text("".join(f"{term}\t{label}\n" for term, label in labelled), encoding="utf-8")
+        yield from loading_rows(path, name, size)
+        ours = our_labeller(path)
+    name = f"label, {name}, characters/s"
+    bare = bare_loop(labelled)
+    assert ours(texts) == bare(texts), "both must find the same"
+    yield ratio_row(name, "bare ahocorasick-rs", 1 / 1.3, (ours, bare), texts, rounds)
+    del bare
+    few = texts[: len(texts) // 3]
+    yield ratio_row(name, "spaCy PhraseMatcher", 6.0, (ours, spacy_labeller(labelled, language)), few, rounds)
+    yield ratio_row(name, "flashtext", 2.0, (ours, flashtext_labeller(labelled)), few, rounds)

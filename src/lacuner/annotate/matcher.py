@@ -1,0 +1,182 @@
+"""Finding the terms of a dictionary in a text.
+
+One Aho-Corasick automaton finds every term wherever it stands; what remains is to throw away what is only a part of
+a word, and to choose. All that happens on normal forms (see `normal`); offsets are those of the original text.
+
+Where a word ends depends on the script: between two characters there is no boundary if both are letters, numbers or
+`_` of scripts that put spaces between words. Chinese, Japanese, Thai, Lao, Khmer and Burmese have one everywhere.
+Combining marks and joiners belong to the character before them, and nothing ever ends or begins between the two.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, get_args
+
+from ahocorasick_rs import AhoCorasick, Implementation
+
+from lacuner.annotate.characters import JOINER, characters
+from lacuner.annotate.entries import Entry
+from lacuner.annotate.normal import Normal, normalise, squeeze, to_original
+from lacuner.annotate.terms import CASED, WORD_FIRST, WORD_LAST, Case, Spacing, Terms
+from lacuner.errors import ConfigError
+from lacuner.types import Words
+
+Overlaps = Literal["longest", "all"]
+
+Hit = tuple[int, int, int]
+"""Start, end, and the matcher's own number of the term: the light form of a match."""
+
+
+class Match(NamedTuple):
+    """What was found at a place: the numbers of the entries, one a label, in the order of the dictionary."""
+
+    start: int
+    end: int
+    entries: tuple[int, ...]
+
+
+class Matcher:
+    """Finds the surfaces of entries in texts.
+
+    `case`: `exact`; `fold`: case does not matter (`ß` is `ss`); `smart`: folded, unless the entry is an acronym or a
+    common English word, whose case must agree.
+    `overlaps`: `longest` takes, from left to right, the longest match at the first place where one begins; `all`
+    takes every match.
+    `stop`: surfaces that are never matched, whatever their case.
+    `spacing`: with `tokens` white space counts only between two word characters, so that a text put together from
+    tokens (`5 - FU`, `Parkinson ' s disease`) matches entries written, or tokenised, in another way.
+
+    The result does not depend on the order of the entries, nor on duplicates: of entries with the same normal form
+    and label the one with the highest weight counts, then the first in the alphabet.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        *,
+        case: Case = "smart",
+        overlaps: Overlaps = "longest",
+        stop: Iterable[str] = (),
+        spacing: Spacing = "given",
+    ) -> None:
+        settings = (("case", case, Case), ("overlaps", overlaps, Overlaps), ("spacing", spacing, Spacing))
+        for name, value, allowed in settings:
+            if value not in get_args(allowed):
+                raise ConfigError(f"{name} is {value!r}, but can only be {' or '.join(get_args(allowed))}")
+        self.entries: Sequence[Entry] = entries if isinstance(entries, Sequence) else list(entries)
+        self.overlaps = overlaps
+        self.terms = Terms(self.entries, case, spacing, stop)
+        self._word, self._attached = characters()
+        forms = self.terms.collect()
+        forms.reverse()
+        self._automaton = AhoCorasick(
+            (forms.pop() for _ in range(len(forms))),  # while the automaton grows, the forms go
+            store_patterns=False,
+            # Smaller and faster than the other two; what the library chooses by itself depends on the number of terms.
+            implementation=Implementation.ContiguousNFA,
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.entries, self.terms.case, self.overlaps, self.terms.stop, self.terms.spacing)
+
+    def find(self, text: str) -> list[Match]:
+        """The matches in a text, by start, the longer first."""
+        return [self.match(text, hit) for hit in self.hits(text)]
+
+    def match(self, text: str, hit: Hit) -> Match:
+        """The entries of a hit."""
+        start, end, term = hit
+        return Match(start, end, self.terms.entries_of(term, text[start:end]))
+
+    def hits(self, text: str) -> list[Hit]:
+        """The same as `find`, with terms for entries."""
+        candidates = self._candidates(text)
+        return longest(candidates) if self.overlaps == "longest" else sorted(candidates, key=_by_start)
+
+    def hits_in_words(self, text: str, words: Words) -> tuple[list[Hit], list[Hit]]:
+        """The hits whose edges are edges of words, and those that could have been hits if only they were."""
+        starts, ends = {start for start, _ in words}, {end for _, end in words}
+        fit: list[Hit] = []
+        misfit: list[Hit] = []
+        for hit in self._candidates(text):
+            (fit if hit[0] in starts and hit[1] in ends else misfit).append(hit)
+        if self.overlaps == "all":
+            return sorted(fit, key=_by_start), sorted(misfit, key=_by_start)
+        fit = longest(fit)
+        return fit, _apart_from(fit, longest(misfit))
+
+    def _candidates(self, text: str) -> list[Hit]:
+        """All hits that do not break words, by end."""
+        terms = self.terms
+        normal = normalise(text, terms.case != "exact")
+        if terms.spacing == "tokens":
+            normal = squeeze(normal)
+        found = self._automaton.find_matches_as_indexes(normal.text, overlapping=True)
+        whole = self._whole_with_marks(normal, found) if normal.marks else self._whole(normal, found)
+        if normal.changes:
+            whole = [(*place, term) for start, end, term in whole if (place := to_original(normal.changes, start, end))]
+        if terms.case != "smart":
+            return whole
+        flags, entries_of = terms.flags, terms.entries_of
+        return [hit for hit in whole if not flags[hit[2]] & CASED or entries_of(hit[2], text[hit[0] : hit[1]])]
+
+    def _whole(self, normal: Normal, found: list[tuple[int, int, int]]) -> list[Hit]:
+        """Those at whose edges the text does not go on with the same word. In a text without marks."""
+        word, flags = self._word, self.terms.flags
+        text = normal.text + " "  # is there for both edges: text[-1], text[len]
+        return [
+            (start, end, term)
+            for term, start, end in found
+            if not (flags[term] & WORD_FIRST and text[start - 1] in word)
+            and not (flags[term] & WORD_LAST and text[end] in word)
+        ]
+
+    def _whole_with_marks(self, normal: Normal, found: list[tuple[int, int, int]]) -> list[Hit]:
+        text = normal.text
+        return [(start, end, term) for term, start, end in found if self._edge(text, start) and self._edge(text, end)]
+
+    def _edge(self, text: str, at: int) -> bool:
+        """Whether a word may begin or end here."""
+        if at in (0, len(text)):
+            return True
+        before = at - 1
+        if text[at] in self._attached or text[before] == JOINER:
+            return False
+        while before >= 0 and text[before] in self._attached:
+            before -= 1
+        return not (before >= 0 and text[before] in self._word and text[at] in self._word)
+
+
+def longest(hits: Iterable[Hit]) -> list[Hit]:
+    """Of hits sorted by end: the longest at the first place where one begins; then on from its end."""
+    at = {hit[0]: hit for hit in hits}  # the last one stays, which is the longest
+    kept, free = [], 0
+    for start in sorted(at):
+        if start >= free:
+            hit = at[start]
+            kept.append(hit)
+            free = hit[1]
+    return kept
+
+
+def _apart_from(kept: list[Hit], others: list[Hit]) -> list[Hit]:
+    """Those of `others` that overlap none of `kept`, which overlap nothing among themselves."""
+    ends = [end for _, end, _ in kept]
+    apart = []
+    for other in others:
+        after = bisect_right(ends, other[0])
+        if after == len(kept) or kept[after][0] >= other[1]:
+            apart.append(other)
+    return apart
+
+
+def _by_start(hit: Hit) -> tuple[int, int]:
+    return hit[0], -hit[1]
+
+
+def _rebuild(
+    entries: Sequence[Entry], case: Case, overlaps: Overlaps, stop: Iterable[str], spacing: Spacing
+) -> Matcher:
+    return Matcher(entries, case=case, overlaps=overlaps, stop=stop, spacing=spacing)

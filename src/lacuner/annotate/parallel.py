@@ -1,0 +1,76 @@
+"""The same work on several cores: in order, in bounded memory, with the same result."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+AHEAD = 2
+"""Items under way for each worker: one in work, one waiting."""
+
+
+def usable_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(
+    items: Iterable[Item], work: Callable[[Item], Result], workers: int, start: str | None = None
+) -> Iterator[tuple[Item, Result]]:
+    """Each item with its result, in the order of the items, never holding more than a few of them.
+
+    Workers inherit `work` where processes can be forked (Linux), so that it may be anything and takes no second room
+    in memory. Elsewhere it is sent to them; what cannot be sent is done here, in one process.
+    """
+    start = start or ("fork" if sys.platform == "linux" else "spawn")
+    if workers <= 1 or (start != "fork" and not _can_be_sent(work)):
+        for item in items:
+            yield item, work(item)
+        return
+    pool = ProcessPoolExecutor(workers, get_context(start), _begin, (work,))
+    under_way: deque[tuple[Item, Future[Result]]] = deque()
+    try:
+        for item in items:
+            under_way.append((item, pool.submit(_do, item)))
+            if len(under_way) >= AHEAD * workers:
+                item, future = under_way.popleft()
+                yield item, future.result()
+        while under_way:
+            item, future = under_way.popleft()
+            yield item, future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _can_be_sent(work: object) -> bool:
+    try:
+        ForkingPickler.dumps(work)
+    except Exception:  # there are as many kinds of refusal as of objects
+        return False
+    return True
+
+
+_work: Callable[[Any], Any]
+
+
+def _begin(work: Callable[[Any], Any]) -> None:
+    """First thing in a worker."""
+    global _work  # noqa: PLW0603 (the only way to hand something to a worker once)
+    _work = work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and ends us
+    gc.freeze()  # the collector would otherwise copy inherited memory by looking at it
+
+
+def _do(item: Any) -> Any:
+    return _work(item)

@@ -1,0 +1,85 @@
+"""Weak documents from documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lacuner.annotate.combine import Ambiguous, By, Combination, combine
+from lacuner.annotate.matcher import Overlaps
+from lacuner.annotate.parallel import in_order
+from lacuner.annotate.sources import Source
+from lacuner.annotate.tally import Tally
+from lacuner.types import Document, Span
+
+CHUNK_CHARACTERS, CHUNK_DOCUMENTS = 200_000, 1_000
+"""How much is labelled, and sent to a worker, at a time."""
+
+Plain = tuple[tuple[tuple[int, int, str, float | None, str | None], ...], ...]
+
+
+def annotate(
+    docs: Iterable[Document],
+    sources: Iterable[Source],
+    *,
+    by: By = "priority",
+    ambiguous: Ambiguous = "unsure",
+    overlaps: Overlaps = "longest",
+    tally: Tally | None = None,
+    workers: int = 1,
+) -> Iterator[Document]:
+    """Label documents with one layer of weak spans, made by `combine` from what the sources find.
+
+    What the documents already had as annotation is neither kept nor shown to the sources. Nothing is said to be
+    complete. Words that are given are respected: what does not fit them is lost, and `tally.lost` has it; words that
+    are not given are not split. `tally` is filled as the documents go by; neither it nor they depend on `workers`.
+    """
+    combination = combine(sources, by=by, ambiguous=ambiguous, overlaps=overlaps)
+    return _annotate(docs, combination, Tally() if tally is None else tally, workers)
+
+
+def _annotate(docs: Iterable[Document], combination: Combination, tally: Tally, workers: int) -> Iterator[Document]:
+    if workers <= 1:
+        for chunk in _chunks(docs):
+            for doc in chunk:
+                layer = combination(doc)
+                tally.add(doc, layer, combination.sources)
+                doc.spans, doc.unsure = layer.spans, layer.unsure
+            yield from chunk
+        return
+    for chunk, (found, part) in in_order(_chunks(docs), _LabelChunk(combination), workers):
+        tally.merge(part)
+        for doc, (spans, unsure) in zip(chunk, found, strict=True):
+            doc.spans = tuple([Span(*span) for span in spans])
+            doc.unsure = tuple([Span(*span) for span in unsure])
+        yield from chunk
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelChunk:
+    """What a worker does. Spans come back as plain tuples: named ones take five times as long to send."""
+
+    combination: Combination
+
+    def __call__(self, docs: list[Document]) -> tuple[list[Plain], Tally]:
+        tally = Tally()
+        found: list[Plain] = []
+        for doc in docs:
+            layer = self.combination(doc)
+            tally.add(doc, layer, self.combination.sources)
+            found.append((tuple(map(tuple, layer.spans)), tuple(map(tuple, layer.unsure))))  # type: ignore[arg-type]
+        return found, tally
+
+
+def _chunks(docs: Iterable[Document]) -> Iterator[list[Document]]:
+    """Copies of the documents without their annotation, some at a time."""
+    chunk: list[Document] = []
+    size = 0
+    for doc in docs:
+        chunk.append(Document(doc.id, doc.text, doc.words, complete=False, meta=doc.meta, where=doc.where))
+        size += len(doc.text)
+        if size >= CHUNK_CHARACTERS or len(chunk) >= CHUNK_DOCUMENTS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -1,0 +1,235 @@
+"""Dictionaries in columns, as spreadsheets write them, and plain lists of terms."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from lacuner.annotate.entries import Collector, last_segment
+from lacuner.errors import DictionaryError
+
+SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar"}
+_SURFACE = ("surface", "term", "name", "text", "pattern", "phrase", "mention", "entity", "word", "string", "synonym")
+_LABEL = ("label", "type", "class", "category", "tag", "entity_type", "entity type", "classlabel")
+_WEIGHT = ("weight", "score", "confidence", "probability")
+_ID = ("id", "identifier", "uri", "iri", "code", "item", "qid", "cui")
+_ITEM_LABEL = ("itemlabel", "label", "name", "item_label")
+_ALIAS = ("itemaltlabel", "altlabel", "alias", "aliases", "item_alt_label", "itemalias")
+_CLASS = ("class", "classlabel", "type", "typelabel", "class_label")
+_SAMPLE = 200
+
+Row = tuple[int, list[str]]
+"""The number of the line a row begins on, and its cells."""
+
+
+class _Columns(NamedTuple):
+    """Which column is what; None if there is no such column."""
+
+    surface: int
+    label: int | None
+    weight: int | None
+    id: int | None
+    width: int
+
+
+def read_terms(text: str, collector: Collector) -> None:
+    """A term a line."""
+    for number, line in enumerate(_lines(text), 1):
+        if "\t" in line:
+            collector.problem(number, "there is a tab in this term; is this a table, and should be read as tsv?")
+        elif line.strip():
+            collector.add(number, line, "")
+
+
+def read_table(text: str, collector: Collector, separator: str | None = None) -> None:
+    """Rows of surface and label, with a header or without."""
+    named, _, rest = text.partition("\n")
+    skipped = 0
+    if separator is None and named.lower().startswith("sep=") and named[4:5] in SEPARATORS:
+        separator, text, skipped = named[4], rest, 1  # a line that tells spreadsheets how to read the file
+    if separator is None:
+        separator = _guess_separator(text)
+    rows = _tab_rows(text) if separator == "\t" else _csv_rows(text, separator, collector, skipped)
+    first = next(rows, None)
+    if first is None:
+        return
+    header = [cell.strip().lower() for cell in first[1]]
+    if "item" in header and any(name in header for name in _ITEM_LABEL):
+        _read_query(rows, header, collector)
+        return
+    columns = _named_columns(header, collector)
+    sample = [*islice(rows, _SAMPLE)]
+    if columns is None:
+        sample = [first, *sample]
+        columns = _counted_columns(sample, collector)
+    for batch in (sample, rows):
+        for line, cells in batch:
+            _add_row(line, cells, columns, separator, collector)
+    _doubt_columns(collector, None if columns.label is None else columns.label + 1)
+
+
+def _add_row(line: int, cells: list[str], columns: _Columns, separator: str, collector: Collector) -> None:
+    if len(cells) < columns.width and (columns.label is None or len(cells) <= columns.label):
+        other = next((name for sign, name in SEPARATORS.items() if sign != separator and sign in "".join(cells)), None)
+        hint = f" (is a {other} used instead of a {SEPARATORS[separator]}?)" if other else ""
+        if columns.label is not None and collector.label is None:
+            wanted = f"{columns.label + 1} columns are needed, separated by a {SEPARATORS[separator]}"
+            collector.problem(line, f"this row has {_count(cells)}, but {wanted}{hint}")
+            return
+    if len(cells) > columns.width:
+        hint = "; is a field with a separator in it not quoted?" if separator != "\t" else ""
+        collector.problem(line, f"this row has {_count(cells)}, the others have {columns.width}{hint}")
+        return
+    collector.add(
+        line,
+        _cell(cells, columns.surface),
+        _cell(cells, columns.label),
+        _cell(cells, columns.weight),
+        _cell(cells, columns.id) or None,
+    )
+
+
+def _count(cells: list[str]) -> str:
+    return f"{len(cells)} column{'s' if len(cells) != 1 else ''}"
+
+
+def _cell(cells: Sequence[str], at: int | None) -> str:
+    return cells[at] if at is not None and at < len(cells) else ""
+
+
+def _named_columns(header: list[str], collector: Collector) -> _Columns | None:
+    """The columns a header names; None if the first row is no header."""
+    surface, label = _find(header, _SURFACE), _find(header, _LABEL)
+    if surface is None or (label is None and collector.label is None):
+        return None
+    return _Columns(surface, label, _find(header, _WEIGHT), _find(header, _ID), len(header))
+
+
+def _find(header: list[str], names: Sequence[str]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
+
+
+def _counted_columns(sample: list[Row], collector: Collector) -> _Columns:
+    """Without a header: surface, label, then a weight if all are numbers, else an id."""
+    width = Counter(len(cells) for _, cells in sample).most_common(1)[0][0]
+    if width == 1 and collector.label is not None:
+        return _Columns(0, None, None, None, 1)
+    width = max(width, 2)
+    thirds = [cells[2].strip().replace(",", ".") for _, cells in sample if len(cells) > 2]
+    numbers = bool(thirds) and all(_is_number(third) for third in thirds if third)
+    more = 3 if width > 3 else None
+    return _Columns(0, 1, 2 if numbers else more, more if numbers else 2, width)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _doubt_columns(collector: Collector, column: int | None) -> None:
+    """Say so if the labels do not look like labels."""
+    labels = Counter(collector.dictionary.entries.labels)
+    first = collector.dictionary.entries[0] if labels else None
+    if column is None or first is None or first.where is None:
+        return
+    if len(labels) > 100 and 2 * len(labels) > labels.total():
+        sentence = f"there are {len(labels):,} different labels in column {column}; is this the column of labels?"
+        collector.dictionary.add_problem(first.where.line or 0, sentence, note=True)
+    elif (
+        labels.total() > 3
+        and len(labels) > 1
+        and labels[first.label] == 1
+        and all(times > 1 for label, times in labels.items() if label != first.label)
+    ):
+        sentence = f"only this row has the label {first.label!r}; if it is a header, name its columns surface and label"
+        collector.dictionary.add_problem(first.where.line or 0, sentence, note=True)
+
+
+def _guess_separator(text: str) -> str:
+    """The separator that gives most rows the same number of columns, two or more; a comma if none does."""
+    sample = [line for line in islice(_lines(text), _SAMPLE) if line.strip()]
+    best, most = ",", 0
+    for separator in SEPARATORS:
+        widths = Counter(len(cells) for cells in csv.reader(sample, delimiter=separator))
+        alike = max((times for width, times in widths.items() if width > 1), default=0)
+        if alike > most:
+            best, most = separator, alike
+    return best
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Lines without their ends, not all in memory at once."""
+    start, size = 0, 1 << 20
+    while start < len(text):
+        end = text.find("\n", start + size)
+        end = len(text) if end < 0 else end
+        yield from text[start:end].split("\n")
+        start = end + 1
+
+
+def _tab_rows(text: str) -> Iterator[Row]:
+    """Tab-separated rows. Quotes are part of a term, unless they enclose a whole cell, as spreadsheets write it."""
+    for number, line in enumerate(_lines(text), 1):
+        cells = line.split("\t")
+        if '"' in line:
+            cells = [
+                cell[1:-1].replace('""', '"')
+                if len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in cell[1:-1].replace('""', "")
+                else cell
+                for cell in cells
+            ]
+        if any(cell and not cell.isspace() for cell in cells):
+            yield number, _without_empty_end(cells)
+
+
+def _csv_rows(text: str, separator: str, collector: Collector, skipped: int) -> Iterator[Row]:
+    reader = csv.reader((line + "\n" for line in _lines(text)), delimiter=separator)
+    line = skipped + 1
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DictionaryError(
+                f"this row cannot be read ({error}); is a quote not closed?", file=collector.dictionary.file, line=line
+            ) from error
+        if any(cell and not cell.isspace() for cell in cells):
+            yield line, _without_empty_end([cell.removesuffix("\n") for cell in cells])
+        line = reader.line_num + skipped + 1
+
+
+def _without_empty_end(cells: list[str]) -> list[str]:
+    """Spreadsheets fill rows up with empty cells; the two that must be there stay."""
+    while len(cells) > 2 and not cells[-1].strip():
+        cells.pop()
+    return cells
+
+
+def _read_query(rows: Iterator[Row], header: list[str], collector: Collector) -> None:
+    """The rows of a SPARQL query: item, label, aliases, class."""
+    item, label, alias, kind = (_find(header, names) for names in (("item",), _ITEM_LABEL, _ALIAS, _CLASS))
+    for line, cells in rows:
+        add_item(line, _cell(cells, item), _cell(cells, label), _cell(cells, alias), _cell(cells, kind), collector)
+
+
+def add_item(line: int, item: str, label: str, aliases: str, kind: str, collector: Collector) -> None:
+    """An item of a knowledge base: an entry for its label and one for each alias.
+
+    Several aliases in one cell are separated by `|`, or, as Wikidata's label service writes them, by commas.
+    """
+    id = last_segment(item.strip())
+    kind = kind if collector.mapping is not None else last_segment(kind.strip())
+    if label.strip() == id:
+        collector.problem(line, f"the item {id} has no label in this language")
+    elif label.strip() or not aliases.strip():
+        collector.add(line, label, kind, None, id or None)
+    for alias in aliases.split("|") if "|" in aliases else aliases.split(", "):
+        if alias.strip():
+            collector.add(line, alias, kind, None, id or None)

@@ -1,0 +1,49 @@
+"""Angle-based output: logits that have no constant to hide in.
+
+What it does: the network gives k - 1 numbers, and each of the k logits is their product with one corner of a regular
+    simplex around the origin. The logits sum to zero, so that a single one of them means something by itself.
+Assumes: at least two classes.
+Departs from the authors: in nothing; `two_step` is the paper that needs it.
+Reference: Zhang and Liu (2014), "Multicategory angle-based large-margin classification", Biometrika 101.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import torch
+from torch import Tensor, nn
+
+from lacuner.errors import ConfigError
+
+
+def simplex(corners: int) -> Tensor:
+    """The corners `[k, k - 1]` of a regular simplex around the origin: of length 1, at equal angles, sum zero."""
+    if corners < 2:
+        raise ConfigError(f"an angle-based output needs at least two classes, not {corners}")
+    sides = corners - 1
+    points = torch.empty(corners, sides, dtype=torch.float64)
+    points[0] = 1 / sqrt(sides)
+    points[1:] = -(1 + sqrt(corners)) / sides**1.5 + sqrt(corners / sides) * torch.eye(sides, dtype=torch.float64)
+    return points
+
+
+class AngleOutput(nn.Module):
+    """A linear layer to `classes` logits that sum to zero."""
+
+    corners: Tensor
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, classes - 1)
+        # computed, not learned: it has no place in a model file
+        self.register_buffer("corners", simplex(classes).to(torch.get_default_dtype()), persistent=False)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        logits: Tensor = self.linear(vectors) @ self.corners.T
+        return logits
+
+
+def output_layer(width: int, classes: int, angle: bool) -> nn.Module:
+    """The last layer of a head: linear, or angle-based."""
+    return AngleOutput(width, classes) if angle else nn.Linear(width, classes)

@@ -1,0 +1,102 @@
+"""Documents as an encoder reads them: sentences of words, long ones through windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lacuner.corpus.tags import Chunk
+from lacuner.corpus.windows import Window, cut_windows
+from lacuner.corpus.words import to_words, words_of
+from lacuner.errors import ConfigError
+from lacuner.types import Annotation, Document, Encoder, Lost, Span, WordSpan
+
+WINDOW = 256
+OVERLAP = 64
+"""What a window costs at most, and what neighbours share, where the encoder sets no lower limit."""
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """What was cut from documents: the words to read, and where each piece belongs."""
+
+    words: list[list[str]]
+    document: np.ndarray
+    """The number of the document of each sentence."""
+    windows: list[Window]
+    annotations: list[Annotation]
+    """What is known, if it was asked for; each word's label is known in the window that owns the word, once."""
+
+    @property
+    def words_read(self) -> int:
+        return sum(window.own_end - window.own_start for window in self.windows)
+
+
+def cut_sentences(
+    docs: Sequence[Document], encoder: Encoder, lost: Lost | None = None, window: int = WINDOW, on_long: str = "window"
+) -> Sentences:
+    """Cut documents for an encoder. With `lost`, for training: annotations too, and `lost` has what does not fit."""
+    size = window if encoder.limit is None else encoder.limit
+    tokens = [[doc.text[start:end] for start, end in words_of(doc)] for doc in docs]
+    costs = encoder.count([word for words in tokens for word in words]).tolist()
+    words: list[list[str]] = []
+    document: list[int] = []
+    windows: list[Window] = []
+    annotations: list[Annotation] = []
+    position = 0
+    for number, (doc, mine) in enumerate(zip(docs, tokens, strict=True)):
+        prices = costs[position : position + len(mine)]
+        position += len(mine)
+        known = None if lost is None else _known(doc, lost)
+        spans = [] if known is None else [Chunk(*span) for span in known.spans]
+        cut, too_long = cut_windows(prices, size, min(OVERLAP, size // 4), spans)
+        if len(cut) > 1 and on_long == "error":
+            raise ConfigError(f"document {doc.id!r} has {len(mine):,} words, which do not fit one window")
+        if lost is not None:
+            lost.count("span longer than a window", len(too_long))
+        for piece in cut:
+            words.append(mine[piece.start : piece.end])
+            document.append(number)
+            windows.append(piece)
+            if known is not None:
+                annotations.append(known if len(cut) == 1 else _within(known, piece))
+    return Sentences(words, np.array(document, dtype=np.int64), windows, annotations)
+
+
+def _known(doc: Document, lost: Lost) -> Annotation:
+    def in_words(spans: tuple[Span, ...], snap: bool = False) -> list[WordSpan]:
+        # an unsure span that fits no words still makes unsure what it touches
+        found = to_words(doc, spans, lost, "expand" if snap else "drop") if spans else []
+        return [(first, last, span.label) for first, last, span in found]
+
+    return Annotation(
+        length=len(words_of(doc)),
+        spans=in_words(doc.spans),
+        rejected=in_words(doc.rejected),
+        unsure=in_words(doc.unsure, snap=True),
+        complete=bool(doc.complete),
+    )
+
+
+def _within(known: Annotation, window: Window) -> Annotation:
+    """The annotation of one window: what it does not own is unknown there, because its neighbour knows it."""
+    start, end, own_start, own_end = window
+
+    def move(spans: Sequence[WordSpan]) -> list[WordSpan]:
+        cut = [(max(a, start) - start, min(b, end) - start, label) for a, b, label in spans]
+        return [span for span in cut if span[0] < span[1]]
+
+    mine = [span for span in known.spans if own_start <= span[0] < own_end and span[1] <= end]
+    # entities of the window before that reach into what this one owns, and entities that no window can hold
+    others = [span for span in known.spans if span not in mine and span[1] > start and span[0] < end]
+    context = [(start, own_start, ""), (own_end, end, "")]
+    inside = [span for span in known.rejected if own_start <= span[0] and span[1] <= own_end]
+    return Annotation(
+        length=end - start,
+        spans=move(mine),
+        rejected=move(inside),
+        unsure=move([*known.unsure, *context, *[(a, b, "") for a, b, _ in others]]),
+        complete=known.complete,
+    )

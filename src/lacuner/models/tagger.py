@@ -1,0 +1,114 @@
+"""A trained model at work: documents in, documents with spans out, each span with a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import torch
+
+from lacuner.models.model import Model
+from lacuner.models.sentences import Sentences, cut_sentences
+from lacuner.types import Document, Features, Found, Span
+
+BUDGET = 4096
+"""Words, padding included, that are scored at once."""
+AT_ONCE = 2048
+"""Documents that are held, sorted by length and scored before the next are read."""
+
+
+class Tagger:
+    """Finds entities. `labels` are the types it knows."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        labels: tuple[str, ...] = self.model.head.labels
+        return labels
+
+    def predict(
+        self, docs: Iterable[Document], *, budget: int = BUDGET, window: int | None = None, on_long: str = "window"
+    ) -> Iterator[Document]:
+        """The documents with the model's spans in place of their own, one after another, in order.
+
+        Long documents are read through windows, so that no word is left unread; `on_long="error"` refuses them.
+        """
+        stream = iter(docs)
+        settings = {} if window is None else {"window": window}
+        while group := list(islice(stream, AT_ONCE)):
+            sentences = cut_sentences(group, self.model.encoder, on_long=on_long, **settings)  # type: ignore[arg-type]
+            found = self.find(self.model.encoder.prepare(sentences.words), budget)
+            yield from assemble(group, sentences, found, self.labels)
+
+    def find(self, features: Features, budget: int = BUDGET) -> Found:
+        """Spans in words of prepared sentences, in order."""
+        parts = []
+        device = next(self.model.parameters()).device
+        was_training = self.model.training
+        self.model.eval()
+        with torch.inference_mode():
+            for indices in budget_batches(features.costs, np.argsort(features.costs, kind="stable"), budget):
+                batch = self.model.encoder.collate(features, indices).to(device)
+                found = self.model.head.decode(self.model(batch))
+                parts.append(found._replace(sentence=indices[found.sentence]))
+        self.model.train(was_training)
+        return _in_order(parts)
+
+    def __call__(self, text: str) -> Document:
+        """Tag a string."""
+        [doc] = self.predict([Document("1", text)])
+        return doc
+
+
+def budget_batches(costs: np.ndarray, order: np.ndarray, budget: int) -> list[np.ndarray]:
+    """Batches of sentences in the given order: as many at a time as fit the budget when padded to the longest."""
+    batches, first, longest = [], 0, 0
+    for i, cost in enumerate(costs[order].tolist()):
+        if i > first and max(longest, cost) * (i - first + 1) > budget:
+            batches.append(order[first:i])
+            first, longest = i, 0
+        longest = max(longest, cost)
+    if first < len(order):
+        batches.append(order[first:])
+    return batches
+
+
+def _in_order(parts: Sequence[Found]) -> Found:
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return Found(none, none, none, none, np.zeros(0, dtype=np.float32))
+    merged = Found._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((merged.start, merged.sentence))
+    return Found._make(column[order] for column in merged)
+
+
+def assemble(docs: Sequence[Document], sentences: Sentences, found: Found, labels: Sequence[str]) -> Iterator[Document]:
+    """Spans in characters of the documents, from spans in words of their windows; each from the window that owns it."""
+    windows = np.array(sentences.windows, dtype=np.int64).reshape(-1, 4)[found.sentence]
+    start, end = found.start + windows[:, 0], found.end + windows[:, 0]
+    mine = (start >= windows[:, 2]) & (start < windows[:, 3])
+    document = sentences.document[found.sentence][mine]
+    sizes = np.fromiter((len(doc.words or ()) for doc in docs), dtype=np.int64, count=len(docs))
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    edges = np.array([edge for doc in docs for edge in doc.words or ()], dtype=np.int64).reshape(-1, 2)
+    first = edges[offsets[document] + start[mine], 0]
+    last = edges[offsets[document] + end[mine] - 1, 1]
+    names = [labels[i] for i in found.label[mine]]
+    spans = list(map(Span, first.tolist(), last.tolist(), names, found.score[mine].round(6).tolist()))
+    counts = np.searchsorted(document, np.arange(len(docs) + 1))
+    for number, doc in enumerate(docs):
+        mine_here = spans[counts[number] : counts[number + 1]]
+        yield replace(doc, spans=_disjoint(mine_here), rejected=(), unsure=(), complete=None)
+
+
+def _disjoint(spans: list[Span]) -> tuple[Span, ...]:
+    """Two windows may both find an entity at their seam: the first one stays."""
+    kept: list[Span] = []
+    for span in spans:
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+    return tuple(kept)

@@ -1,0 +1,174 @@
+"""What recipes are put together from: which model, which data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import torch
+from pydantic import Field
+
+from lacuner.config import Config
+from lacuner.corpus.words import words_of
+from lacuner.errors import ConfigError, TrainingError
+from lacuner.losses.crf import crf_loss
+from lacuner.losses.cross_entropy import cross_entropy
+from lacuner.models.build import build_head
+from lacuner.models.files import load_tagger
+from lacuner.models.model import Model
+from lacuner.models.sentences import cut_sentences
+from lacuner.models.tagger import Tagger
+from lacuner.models.targets import span_width
+from lacuner.models.tiny import TinyConfig, TinyEncoder
+from lacuner.training.data import TrainingSet, dev_scorer, training_set
+from lacuner.training.loop import Step, StepLoss, fit
+from lacuner.training.run import Run
+from lacuner.training.settings import TrainConfig
+from lacuner.types import CRFScores, Document, Lost
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The data of a training. None: not given. Weak documents are incomplete, gold and dev complete."""
+
+    weak: Sequence[Document] | None = None
+    gold: Sequence[Document] | None = None
+    dev: Sequence[Document] | None = None
+    unlabeled: Sequence[Document] | None = None
+
+
+class EncoderConfig(Config):
+    """What turns words into vectors."""
+
+    name: str = "tiny"
+    """`tiny`, `lstm`, `hf:NAME_OR_PATH`, or `run:PATH` for the encoder of another run."""
+    vectors: Path | None = None
+    """`lstm`: a text file of pretrained word vectors."""
+    pooling: Literal["first", "mean"] = "first"
+    """`hf`: a word's vector is that of its first sub-word, or the mean of all."""
+    frozen: int = Field(0, ge=0)
+    """`hf`: how many of the lowest layers stay as they are."""
+    checkpointing: bool = False
+    """`hf`: save memory by computing everything twice."""
+
+
+class HeadConfig(Config):
+    """What turns vectors into labels."""
+
+    kind: Literal["token", "crf", "span"] = "span"
+    scheme: Literal["BIO", "BIOES", "IO"] = "BIO"
+    """`token`, `crf`: the tags."""
+    angle: bool = False
+    """`token`, `crf`: the angle-based output of two-step learning."""
+    variant: Literal["width", "product"] = "width"
+    """`span`: how a span is scored."""
+    width: int | None = Field(None, ge=1)
+    """`span`: the widest span in words; None: what the labelled spans need."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+
+
+def new_model(
+    encoder: EncoderConfig, head: HeadConfig, docs: Sequence[Document], run: Run, name: str = "model"
+) -> Model:
+    """A model with fresh weights for the labels of these documents; the weights depend on run, seed and name alone."""
+    labels = sorted({span.label for doc in docs for span in doc.spans})
+    if not labels:
+        raise TrainingError("there is no labelled span in the training data: nothing can be learned from it")
+    torch.manual_seed(run.seed_for("weights", name))
+    made = open_encoder(encoder, docs)
+    settings: dict[str, Any] = {"kind": head.kind, "labels": labels, "dropout": head.dropout}
+    if head.kind == "span":
+        width = head.width or span_width(cut_sentences(docs, made, Lost()).annotations)
+        settings |= {"widths": width, "variant": head.variant}
+    else:
+        settings |= {"scheme": head.scheme, "angle": head.angle}
+    return Model(made, build_head(settings, made.width))
+
+
+def open_encoder(config: EncoderConfig, docs: Sequence[Document]) -> Any:
+    """The encoder that a config names. `lstm` takes its vocabulary from the documents."""
+    kind, _, place = config.name.partition(":")
+    if config.name == "tiny":
+        return TinyEncoder(TinyConfig())
+    if config.name == "lstm":
+        from lacuner.models.lstm import lstm_from_words
+
+        return lstm_from_words((_words(doc) for doc in docs), vectors=config.vectors)
+    if kind == "run" and place:
+        folder = Path(place)
+        return load_tagger(folder / "model" if (folder / "model").is_dir() else folder).model.encoder
+    if kind == "hf" and place:
+        try:
+            from lacuner.models.pretrained import PretrainedConfig, open_pretrained
+        except ImportError as error:
+            raise ConfigError("Hugging Face encoders need an extra: pip install 'lacuner[transformers]'") from error
+        settings = PretrainedConfig(pooling=config.pooling, frozen=config.frozen, checkpointing=config.checkpointing)
+        return open_pretrained(place, settings)
+    raise ConfigError(f"there is no encoder {config.name!r}: there are tiny, lstm, hf:NAME_OR_PATH and run:PATH")
+
+
+def _words(doc: Document) -> list[str]:
+    return [doc.text[start:end] for start, end in words_of(doc)]
+
+
+# learning rate of encoder and head, words in a batch: found by experiment on dev data for `tiny`, usual for the others
+_RATES = {"tiny": (3e-3, 3e-3, 1024), "lstm": (2e-3, 2e-3, 1024), "pretrained": (3e-5, 1e-3, 1024)}
+
+
+def resolved(config: TrainConfig, model: Model) -> TrainConfig:
+    """The settings with what suits the encoder where nothing was said."""
+    rate, head_rate, budget = _RATES[model.encoder.config()["kind"]]
+    return config.model_copy(
+        update={
+            "learning_rate": config.learning_rate or rate,
+            "head_learning_rate": config.head_learning_rate or head_rate,
+            "budget": config.budget or budget,
+        }
+    )
+
+
+def believe(data: TrainingSet, unknown: Literal["marginal", "drop"] = "marginal") -> Step:
+    """The plain step: whatever is known is right. Cross entropy, or the likelihood of a CRF."""
+
+    def step(indices: Any) -> StepLoss:
+        batch, targets = data.batch(indices)
+        scores = data.model(batch)
+        known, positions = float((targets.known & scores.mask).sum()), float(scores.mask.sum())
+        if not known:
+            return StepLoss(batch.mask.new_zeros((), dtype=torch.float), 0.0, 0.0, positions)
+        crf = isinstance(scores, CRFScores)
+        losses = crf_loss(scores, targets, unknown) if crf else cross_entropy(scores, targets)
+        # a mean over words, for spans too: over all spans the gradients would be so small that Adam's epsilon shows
+        return StepLoss(losses.sum(), float(batch.mask.sum()), known, positions)
+
+    return step
+
+
+def canonical(docs: Iterable[Document]) -> list[Document]:
+    """Documents in an order of their own, so that the order of files and lines decides nothing."""
+    return sorted(docs, key=lambda doc: (doc.text, doc.id))
+
+
+class PlainConfig(Protocol):
+    """The settings that every recipe has."""
+
+    @property
+    def encoder(self) -> EncoderConfig: ...
+    @property
+    def head(self) -> HeadConfig: ...
+    @property
+    def train(self) -> TrainConfig: ...
+
+
+def learn(docs: Sequence[Document], dev: Sequence[Document] | None, config: PlainConfig, run: Run) -> Tagger:
+    """One training in one stage, believing whatever the documents say is known."""
+    model = new_model(config.encoder, config.head, docs, run)
+    lost = Lost()
+    data = training_set(model, docs, lost)
+    run.say(f"learning from {len(docs):,} documents: {lost}")
+    with run.stage("train") as stage:
+        step = believe(data)
+        fit(model, data.features, lambda _: step, resolved(config.train, model), stage, dev_scorer(model, dev))
+    return Tagger(model)

@@ -1,0 +1,32 @@
+"""Train on gold.
+
+What it does: cross entropy (or the likelihood of a CRF) on gold; what incomplete gold does not say is unknown.
+Assumes: that gold is right, and where it is complete, that nothing is missing.
+Needs: gold.
+Costs: one training.
+Departs from the authors: there are none; it is the upper bound that the other recipes are measured against.
+Reference: none.
+"""
+
+from __future__ import annotations
+
+from lacuner.config import Config as BaseConfig
+from lacuner.models.tagger import Tagger
+from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn
+from lacuner.training.run import Run
+from lacuner.training.settings import TrainConfig
+
+NEEDS = ("gold",)
+
+
+class Config(BaseConfig):
+    """Settings of `supervised`."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    head: HeadConfig = HeadConfig()
+    train: TrainConfig = TrainConfig()
+
+
+def train(splits: Splits, config: Config, run: Run) -> Tagger:
+    """Learn from `splits.gold`."""
+    return learn(splits.gold or (), splits.dev, config, run)

@@ -1,0 +1,86 @@
+"""Train by a recipe, from documents to a finished run folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from lacuner.config import Config
+from lacuner.corpus.jsonl import as_line
+from lacuner.errors import ConfigError
+from lacuner.models.files import load_tagger, save_tagger
+from lacuner.models.tagger import Tagger
+from lacuner.recipes import RECIPES
+from lacuner.recipes.parts import Splits, canonical
+from lacuner.recipes.suspects import Suspects, find_suspects, write_suspects
+from lacuner.training.run import Run, quiet
+from lacuner.types import Document
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished training."""
+
+    tagger: Tagger
+    run: Run
+    suspects: Suspects | None
+    """For a training on weak labels: what the model finds that they lack, and which of them it doubts."""
+
+
+def check_needs(recipe: str, given: Iterable[str]) -> None:
+    """Refuse, in one sentence, a recipe that does not exist or lacks its data."""
+    if recipe not in RECIPES:
+        raise ConfigError(f"there is no recipe {recipe!r}; there are {', '.join(RECIPES)}")
+    needs = RECIPES[recipe].NEEDS
+    missing = [f"--{name}" for name in needs if name not in set(given)]
+    if missing:
+        raise ConfigError(f"the recipe {recipe} needs {' and '.join(missing)}")
+
+
+def train(
+    recipe: str,
+    splits: Splits,
+    out: str | PathLike[str],
+    config: Config | None = None,
+    seed: int = 1,
+    say: Callable[[str], None] = quiet,
+) -> Trained:
+    """Train, or go on with a training that was interrupted; a finished one is loaded."""
+    given = {name: docs for name, docs in vars(splits).items() if docs is not None}
+    check_needs(recipe, given)
+    module = RECIPES[recipe]
+    config = config if config is not None else module.Config()
+    ordered = {name: canonical(docs) for name, docs in given.items()}
+    identity = {
+        "recipe": recipe,
+        "seed": seed,
+        "config": config.model_dump(mode="json"),
+        "data": {name: _describe(docs) for name, docs in sorted(ordered.items())},
+    }
+    run = Run(out, identity, say)
+    with run.locked():
+        if run.finished:
+            say("this run is finished already")
+            tagger = load_tagger(run.model_folder)
+        else:
+            tagger = module.train(Splits(**ordered), config, run)
+            save_tagger(tagger, run.model_folder)
+        suspects = None
+        if "weak" in module.NEEDS:
+            suspects = find_suspects(tagger, ordered["weak"])
+            write_suspects(suspects, run.folder / "suspects.jsonl")
+        if not run.finished:
+            run.finish({"labels": list(tagger.labels)})
+    return Trained(tagger, run, suspects)
+
+
+def _describe(docs: Iterable[Document]) -> Mapping[str, Any]:
+    """What the data is, whatever its files are called."""
+    digest, count = hashlib.sha256(), 0
+    for doc in docs:
+        digest.update(as_line(doc).encode())
+        count += 1
+    return {"documents": count, "sha256": digest.hexdigest()}

@@ -1,0 +1,261 @@
+"""The dictionaries people have, and what is said about their mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuner.annotate.dictionary import FORMATS, Dictionary, DictionaryNote, load_dictionary
+from lacuner.errors import DictionaryError
+
+
+def load(folder: Path, name: str, content: str | bytes, **options: object) -> Dictionary:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return load_dictionary(path, **options)  # type: ignore[arg-type]
+
+
+def pairs(dictionary: Dictionary) -> list[tuple[str, str]]:
+    return [(entry.surface, entry.label) for entry in dictionary.entries]
+
+
+def sentences(dictionary: Dictionary) -> list[str]:
+    return [
+        str(problem).split(": ", 1)[0].rsplit(":", 1)[-1] + " " + problem.problem for problem in dictionary.problems
+    ]
+
+
+TWO = [("aspirin", "Chemical"), ("heart attack", "Disease")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.tsv", "aspirin\tChemical\nheart attack\tDisease\n"),
+        ("d.tsv", "surface\tlabel\naspirin\tChemical\nheart attack\tDisease"),
+        ("d.tsv", "Label\tTerm\nChemical\taspirin\nDisease\theart attack\n"),
+        ("d.csv", "aspirin,Chemical\r\nheart attack,Disease\r\n"),
+        ("d.csv", "aspirin;Chemical\r\nheart attack;Disease\r\n"),
+        ("d.csv", "\ufeffterm;type\r\naspirin;Chemical\r\nheart attack;Disease\r\n"),
+        ("d.csv", 'sep=;\r\n"aspirin";"Chemical"\r\n"heart attack";"Disease"\r\n'),
+        ("d.csv", "aspirin;Chemical;;\r\nheart attack;Disease;;\r\n;;;\r\n"),
+        ("d.csv", "aspirin|Chemical\nheart attack|Disease\n"),
+        ("d.csv", "aspirin\tChemical\rheart attack\tDisease\r"),
+        ("d.tsv", "aspirin\tChemical\nheart attack\tDisease\n".encode("utf-16")),
+        ("d.jsonl", '{"surface": "aspirin", "label": "Chemical"}\n\n{"term": "heart attack", "type": "Disease"}\n'),
+        ("d.jsonl", '["aspirin", "Chemical"]\n["heart attack", "Disease"]\n'),
+        ("d.jsonl", '{"pattern": "aspirin", "label": "Chemical"}\n'
+         '{"label": "Disease", "pattern": [{"LOWER": "heart"}, {"ORTH": "attack"}]}\n'),
+        ("d.json", '[{"surface": "aspirin", "label": "Chemical"}, {"surface": "heart attack", "label": "Disease"}]'),
+    ],
+)  # fmt: skip
+def test_every_format_gives_the_same_entries(tmp_path: Path, name: str, content: str | bytes) -> None:
+    dictionary = load(tmp_path, name, content)
+    assert pairs(dictionary) == TWO
+    assert dictionary.problems == []
+
+
+def test_a_list_of_terms_has_the_label_of_its_name_or_the_one_given(tmp_path: Path) -> None:
+    assert pairs(load(tmp_path, "Chemical.txt", "aspirin\n\n ibuprofen \n")) == [
+        ("aspirin", "Chemical"),
+        ("ibuprofen", "Chemical"),
+    ]
+    assert pairs(load(tmp_path, "terms.txt", "aspirin", label="Drug")) == [("aspirin", "Drug")]
+    assert pairs(load(tmp_path, "terms.csv", "term\naspirin\n", label="Drug")) == [("aspirin", "Drug")]
+
+
+def test_weights_and_ids(tmp_path: Path) -> None:
+    by_name = load(tmp_path, "a.csv", "id;surface;label;weight\nD1;aspirin;Chemical;0,8\nD2;gout;Disease;\n")
+    assert [entry[:4] for entry in by_name.entries] == [
+        ("aspirin", "Chemical", 0.8, "D1"),
+        ("gout", "Disease", None, "D2"),
+    ]
+    by_count = load(tmp_path, "b.tsv", "aspirin\tChemical\t0.8\ngout\tDisease\t1\n")
+    assert [entry.weight for entry in by_count.entries] == [0.8, 1.0]
+    ids = load(tmp_path, "c.tsv", "aspirin\tChemical\tD1\ngout\tDisease\tD2\n")
+    assert [(entry.weight, entry.id) for entry in ids.entries] == [(None, "D1"), (None, "D2")]
+    both = load(tmp_path, "d.tsv", "aspirin\tChemical\t0.5\tD1\ngout\tDisease\t1\tD2\n")
+    assert [(entry.weight, entry.id) for entry in both.entries] == [(0.5, "D1"), (1.0, "D2")]
+    assert both.entries[-1].where == (str(tmp_path / "d.tsv"), 2, False)
+
+
+def test_quotes_in_cells(tmp_path: Path) -> None:
+    table = load(tmp_path, "a.csv", '"Smith, John",PER\n"the ""Bard""",PER\nRoe,PER\n')
+    assert [entry.surface for entry in table.entries] == ["Smith, John", 'the "Bard"', "Roe"]
+    tabs = load(
+        tmp_path, "a.tsv", '"Weird Al" Yankovic\tPER\n"Al ""Scarface"" Capone"\tPER\n5" disk\tTHING\n6"\tTHING\n'
+    )
+    assert [entry.surface for entry in tabs.entries] == ['"Weird Al" Yankovic', 'Al "Scarface" Capone', '5" disk', '6"']
+
+
+def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> None:
+    content = (
+        "surface;label\naspirin;Chemical\n;Chemical\nibuprofen;\nonly\naspirin;Chemical\ngout,Disease\n"
+        "a\0b;Chemical\nSmith; John;PER;x\naspirin;Drug\n"
+    )
+    dictionary = load(tmp_path, "terms.csv", content)
+    assert pairs(dictionary) == [("aspirin", "Chemical"), ("aspirin", "Drug")]
+    assert sentences(dictionary) == [
+        "3 the surface is empty",
+        "4 the label of 'ibuprofen' is empty",
+        "5 this row has 1 column, but 2 columns are needed, separated by a semicolon",
+        "6 'aspirin' as Chemical is a duplicate of line 2",
+        "7 this row has 1 column, but 2 columns are needed, separated by a semicolon "
+        "(is a comma used instead of a semicolon?)",
+        "8 there is a NUL character in this row",
+        "9 this row has 4 columns, the others have 2; is a field with a separator in it not quoted?",
+    ]
+    assert all(str(problem).startswith(str(tmp_path / "terms.csv")) for problem in dictionary.problems)
+    notes = [problem for problem in dictionary.problems if isinstance(problem, DictionaryNote)]
+    assert [note.line for note in notes] == [6]
+    assert dictionary.skipped == 6
+    assert dictionary.skipped + len(notes) + len(dictionary.entries) == 9
+    with pytest.raises(DictionaryError, match=r"terms\.csv:3: the surface is empty"):
+        load_dictionary(tmp_path / "terms.csv", errors="raise")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("d.tsv", "aspirin,Chemical\ngout,Disease\n", r"d.tsv:1: this row has 1 column, but 2 columns are needed, "
+         r"separated by a tab \(is a comma used instead of a tab\?\) \(and so for all 2 rows\)"),
+        ("d.csv", "aspirin\ngout\n", r"d.csv:1: this row has 1 column"),
+        ("d.txt", "aspirin\tChemical\n", r"d.txt:1: there is a tab in this term"),
+        ("d.csv", "", r"d.csv: there is no entry in this file"),
+        ("d.csv", "surface,label\n", r"d.csv: there is no entry in this file"),
+        ("d.xlsx", "PK", r"d.xlsx: the ending does not say what format this is \(name one of tsv, csv"),
+        ("d.jsonl", "{'a': 1}\n", r"d.jsonl:1: this line is not JSON"),
+        ("d.json", "{", r"d.json:1: this is not JSON"),
+        ("d.json", '{"a": 1}', r"d.json: this is neither a list nor the result of a SPARQL query"),
+        ("d.json", "[" * 100_000, r"d.json"),
+        ("d.csv", '"aspirin,Chemical\n' + "x,Y\n" * 600, r"d.csv:1: "),
+        ("d.tsv", "Москва\tLOC\nПетербург\tLOC\n".encode("cp1251"), r"d.tsv:1: the byte 0xCC is not UTF-8, and it "
+         r"makes no sense as Windows-1252; save the file as UTF-8, or name its encoding"),
+        ("d.tsv", "a\tLOC\n東京\tLOC\n".encode("shift-jis"), r"d.tsv:2: the byte 0x93 is not UTF-8"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_at_all_raises(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    with pytest.raises(DictionaryError, match=message):
+        load(tmp_path, name, content)
+
+
+def test_files_and_encodings_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DictionaryError, match=r"none\.tsv: cannot read this file: No such file"):
+        load_dictionary(tmp_path / "none.tsv")
+    with pytest.raises(DictionaryError, match="cannot read this file"):
+        load_dictionary(tmp_path, format="tsv")
+    with pytest.raises(DictionaryError, match="there is no encoding called 'klingon'"):
+        load(tmp_path, "d.tsv", "a\tb", encoding="klingon")
+    with pytest.raises(DictionaryError, match="there is no dictionary format called 'xml'"):
+        load(tmp_path, "d.tsv", "a\tb", format="xml")
+    with pytest.raises(DictionaryError, match=r"d\.tsv:2: this is not ascii text"):
+        load(tmp_path, "d.tsv", "a\tb\né\tb", encoding="ascii")
+
+
+def test_the_encoding_of_western_spreadsheets(tmp_path: Path) -> None:
+    content = "Begriff;Klasse\r\nMüller’s Straße;Ort\r\nCafé;Ort\r\nBahnhof;Ort\r\n".encode("cp1252")
+    dictionary = load(tmp_path, "d.csv", content)
+    assert ("Müller’s Straße", "Ort") in pairs(dictionary)
+    assert sentences(dictionary) == [
+        "1 only this row has the label 'Klasse'; if it is a header, name its columns surface and label",
+        "2 the byte 0xFC is not UTF-8; the file was read as Windows-1252",
+    ]
+    named = load(tmp_path, "d.tsv", "Москва\tLOC".encode("cp1251"), encoding="cp1251")
+    assert pairs(named) == [("Москва", "LOC")]
+
+
+def test_columns_in_the_wrong_order_are_doubted(tmp_path: Path) -> None:
+    dictionary = load(tmp_path, "d.tsv", "".join(f"PER\tname {i}\n" for i in range(300)))
+    assert sentences(dictionary) == ["1 there are 300 different labels in column 2; is this the column of labels?"]
+
+
+def test_spacy_patterns(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"label": "ORG", "pattern": "Apple", "id": "apple"},
+        {"label": "D", "pattern": [{"LOWER": "parkinson"}, {"LOWER": "'s"}, {"TEXT": "disease"}]},
+        {"label": "D", "pattern": [{"LOWER": "covid"}, {"ORTH": "-"}, {"ORTH": "19"}]},
+        {"label": "D", "pattern": [{"LOWER": "big"}, {"POS": "NOUN"}]},
+        {"label": "D", "pattern": [{"LOWER": {"IN": ["a", "b"]}}]},
+        {"label": "D", "pattern": [{"LOWER": "a", "OP": "?"}]},
+        {"label": "D", "pattern": []},
+    ]
+    dictionary = load(tmp_path, "patterns.jsonl", "\n".join(map(json.dumps, rows)))
+    assert [entry.surface for entry in dictionary.entries] == ["Apple", "parkinson's disease", "covid-19"]
+    assert dictionary.entries[0].id == "apple"
+    assert [problem.line for problem in dictionary.problems] == [4, 5, 6, 7]
+    assert "POS" in dictionary.problems[0].problem
+
+
+def wikidata(item: str, label: str, alias: str | None, kind: str) -> dict[str, object]:
+    entity = "http://www.wikidata.org/entity/"
+    row = {"item": {"type": "uri", "value": entity + item}, "itemLabel": {"type": "literal", "value": label}}
+    if alias is not None:
+        row["alias"] = {"type": "literal", "value": alias}
+    return {**row, "class": {"type": "uri", "value": entity + kind}}
+
+
+def test_sparql_results(tmp_path: Path) -> None:
+    bindings = [
+        wikidata("Q42", "Douglas Adams", "DNA", "Q5"),
+        wikidata("Q42", "Douglas Adams", "Douglas Noel Adams", "Q5"),
+        wikidata("Q90", "Paris", "City of Light|Paname", "Q515"),
+        wikidata("Q91", "Q91", None, "Q515"),
+        wikidata("Q92", "Foo", None, "Q1"),
+    ]
+    content = json.dumps({"head": {"vars": ["item"]}, "results": {"bindings": bindings}})
+    dictionary = load(tmp_path, "query.json", content, mapping={"Q5": "PER", "Q515": "LOC"})
+    expected = [
+        ("Douglas Adams", "PER"), ("DNA", "PER"), ("Douglas Noel Adams", "PER"),
+        ("Paris", "LOC"), ("City of Light", "LOC"), ("Paname", "LOC"),
+    ]  # fmt: skip
+    assert pairs(dictionary) == expected
+    assert dictionary.entries[0].id == "Q42"
+    assert [problem.problem for problem in dictionary.problems] == [
+        "row 4: the item Q91 has no label in this language",
+        "row 5: the mapping has no label for the class 'Q1'",
+    ]
+    table = "item,itemLabel,itemAltLabel,class\n" + "".join(
+        f"http://www.wikidata.org/entity/{row}\n"
+        for row in ('Q42,Douglas Adams,"DNA, Douglas Noel Adams",Q5', "Q90,Paris,City of Light|Paname,Q515")
+    )
+    assert pairs(load(tmp_path, "query.csv", table, mapping={"Q5": "PER", "Q515": "LOC"})) == expected
+    assert pairs(load(tmp_path, "q.csv", "item,label,alias,class\nQ1,Rome,,city\n")) == [("Rome", "city")]
+    flat = load(tmp_path, "flat.json", '[{"item": "http://x/Q1", "itemLabel": "Rome"}]', label="LOC")
+    assert pairs(flat) == [("Rome", "LOC")]
+
+
+def test_a_dictionary_by_document(tmp_path: Path) -> None:
+    rows = [
+        '{"id": "q1", "terms": [["red shoe", "Product"], ["", "X"]]}',
+        '{"id": 2, "terms": [{"term": "a", "label": "B"}]}',
+    ]
+    dictionary = load(tmp_path, "terms.jsonl", "\n".join(rows))
+    assert {id: [entry[:2] for entry in terms] for id, terms in dictionary.by_document.items()} == {
+        "q1": [("red shoe", "Product")],
+        "2": [("a", "B")],
+    }
+    assert sentences(dictionary) == ["1 the surface is empty"]
+    assert len(dictionary) == 2
+
+
+@pytest.mark.parametrize("format", list(FORMATS))
+def test_any_bytes_give_entries_or_one_clear_error(tmp_path_factory: pytest.TempPathFactory, format: str) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / f"d.{format}"
+
+    @given(st.binary(max_size=200) | st.text("a\"',;|\t\n\r{}[]:0 é\0", max_size=200).map(str.encode))
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        try:
+            dictionary = load_dictionary(path)
+        except DictionaryError as error:
+            assert error.file == str(path)
+            return
+        assert len(dictionary)
+        for entry in dictionary.entries:
+            assert entry.surface and entry.label and "\0" not in entry.surface
+
+    check()

@@ -1,0 +1,121 @@
+"""T4: the matcher equals a naive one."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from lacuner.annotate.dictionary import Entry
+from lacuner.annotate.matcher import Matcher
+from lacuner.annotate.normal import normalise
+from lacuner.annotate.terms import is_acronym, is_common_word
+from tests.annotate import reference
+
+# Four letters in both cases, Chinese, dotted and dotless I, sharp s, marks, what is normalised, what joins.
+ALPHABET = "abstABST" + "中日カไ" + "İıI" + "ßẞ" + "\u0301\u0307\u0323" + "éÉ" + " \n-\u2013'\u2019\u00ad"
+NASTY = ALPHABET + "ﬁﬀŉǰJ\u030cσςΣ_5\u200d\u200c각\u1100\u1161\u11a8\u212b\u0958\u3000\t\u00a0\U0001f469\U0001f3fd가"
+
+plain_texts = st.text("abst 中", max_size=30)
+texts = st.text(ALPHABET, max_size=24)
+nasty_texts = st.text(NASTY, max_size=24)
+surfaces = st.lists(st.text(ALPHABET, min_size=1, max_size=5), max_size=8)
+nasty_surfaces = st.lists(st.text(NASTY, min_size=1, max_size=5), max_size=8)
+plain_surfaces = st.lists(st.text("abst 中", min_size=1, max_size=5), max_size=8)
+cases = st.sampled_from(["fold", "exact"])
+
+
+def found(matcher: Matcher, text: str, fold: bool) -> list[tuple[int, int, str]]:
+    """Our matches in the reference's terms."""
+    result = []
+    for start, end, entries in matcher.find(text):
+        forms = {reference.form_of(matcher.entries[entry].surface, fold) for entry in entries}
+        assert len(forms) == 1
+        result.append((start, end, forms.pop()))
+    return result
+
+
+def check(terms: list[str], text: str, case: str) -> None:
+    entries = [Entry(surface, "X") for surface in terms]
+    fold = case == "fold"
+    expected = reference.find_all(set(terms), text, fold)
+    every = found(Matcher(entries, case=case, overlaps="all"), text, fold)
+    assert sorted(every) == sorted(expected)
+    assert found(Matcher(entries, case=case), text, fold) == reference.longest_leftmost(expected)
+
+
+@given(plain_surfaces, plain_texts, cases)
+def test_plain_texts(terms: list[str], text: str, case: str) -> None:
+    check(terms, text, case)
+
+
+@settings(max_examples=400)
+@given(surfaces, texts, cases)
+@example(["s"], "ß", "fold")
+@example(["ss"], "ß", "fold")
+@example(["i"], "İ", "fold")
+@example(["a"], "a\u0301", "exact")
+@example(["ab", "a"], "abt a", "exact")
+def test_alphabet_of_t4(terms: list[str], text: str, case: str) -> None:
+    check(terms, text, case)
+
+
+@settings(max_examples=600)
+@given(nasty_surfaces, nasty_texts, cases)
+def test_nasty_alphabet(terms: list[str], text: str, case: str) -> None:
+    check(terms, text, case)
+
+
+@settings(max_examples=300)
+@given(nasty_surfaces, nasty_texts, st.integers(0, 99), st.sampled_from(["smart", "fold", "exact"]))
+def test_neither_order_nor_duplicates_matter(terms: list[str], text: str, seed: int, case: str) -> None:
+    rng = random.Random(seed)
+    entries = [Entry(surface, rng.choice("XYZ"), rng.choice([None, 0.5, 0.9])) for surface in terms]
+    shuffled = entries + [rng.choice(entries) for _ in entries]
+    rng.shuffle(shuffled)
+
+    def content(matcher: Matcher) -> list[tuple[int, int, set[Entry]]]:
+        return [
+            (start, end, {matcher.entries[entry] for entry in numbers}) for start, end, numbers in matcher.find(text)
+        ]
+
+    for overlaps in ("longest", "all"):
+        one = Matcher(entries, case=case, overlaps=overlaps)
+        two = Matcher(shuffled, case=case, overlaps=overlaps)
+        assert content(one) == content(two)
+
+
+@settings(max_examples=300)
+@given(surfaces, texts)
+def test_smart_is_exact_for_acronyms_and_common_words_and_folded_for_others(terms: list[str], text: str) -> None:
+    terms = [*terms, "at", "As", "TB", "aß"]
+    plain = {term: reference.form_of(term, False) for term in terms}
+    strict = {term for term in terms if is_acronym(plain[term]) or is_common_word(plain[term])}
+    expected = {place[:2] for place in reference.find_all(strict, text, False)}
+    expected |= {place[:2] for place in reference.find_all(set(terms) - strict, text, True)}
+    matcher = Matcher([Entry(surface, "X") for surface in terms], overlaps="all")
+    assert {match[:2] for match in matcher.find(text)} == expected
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=40), st.booleans())
+def test_the_normal_form_of_any_text_is_that_of_its_units(text: str, fold: bool) -> None:
+    known = [char for char in text if unicodedata.category(char) not in ("Cn", "Cs", "Co")]
+    text = "".join(known)
+    units = reference.units(text, fold)
+    assert normalise(text, fold).text.split() == "".join(unit.form for unit in units).split()
+
+
+def test_alphabets_are_what_they_claim() -> None:
+    assert len(ALPHABET) == len(set(ALPHABET))
+    assert {"İ", "ß", "中", "\u0301"} <= set(ALPHABET)
+
+
+@pytest.mark.parametrize("case", ["fold", "exact", "smart"])
+def test_an_empty_dictionary_and_an_empty_text(case: str) -> None:
+    assert Matcher([], case=case).find("some text") == []
+    assert Matcher([Entry("a", "X")], case=case).find("") == []
+    assert Matcher([Entry(" \u00ad ", "X")], case=case).find("a \u00ad b") == []

@@ -1,0 +1,208 @@
+"""Labelling a corpus: counts, workers, memory, and the numbers on real data."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lacuner import corpus
+from lacuner.annotate import (
+    Entry,
+    Judgement,
+    Tally,
+    annotate,
+    dictionary_source,
+    function_source,
+    lint,
+    load_dictionary,
+    read_stop_list,
+    regex_source,
+    stop_list,
+)
+from lacuner.annotate.combine import combine
+from lacuner.annotate.lint import COMMON, NUMBER, SEVERAL, SHORT
+from lacuner.annotate.parallel import AHEAD, in_order
+from lacuner.annotate.run import CHUNK_DOCUMENTS, _LabelChunk
+from lacuner.annotate.tally import MOST_ROWS
+from lacuner.types import Document, Span
+
+ENTRIES = [Entry("aspirin", "Chemical"), Entry("lead", "Chemical"), Entry("gout", "Disease"), Entry("gout", "Finding")]
+
+
+def make_docs(number: int) -> Iterator[Document]:
+    rng = random.Random(number)
+    words = ["aspirin", "lead", "gout", "and", "42", "Berlin"]
+    for place in range(number):
+        yield Document(str(place), " ".join(rng.choices(words, k=6)), spans=(Span(0, 1, "GOLD"),), complete=True)
+
+
+def test_weak_documents_have_nothing_of_the_gold_and_are_not_complete() -> None:
+    seen: list[Document] = []
+    spy = function_source("spy", lambda doc: seen.append(Document(doc.id, doc.text, spans=doc.spans)))
+    docs = list(make_docs(3))
+    weak = list(annotate(docs, [dictionary_source(ENTRIES), spy]))
+    assert [doc.id for doc in weak] == ["0", "1", "2"]
+    assert all(doc.complete is False for doc in weak)
+    assert all(span.label != "GOLD" for doc in weak for span in doc.spans)
+    assert [doc.spans for doc in seen] == [(), (), ()]
+    assert all(doc.spans == (Span(0, 1, "GOLD"),) for doc in docs)
+
+
+def test_the_tally() -> None:
+    docs = [Document("1", "aspirin, aspirin and gout"), Document("2", "nothing"), Document("3", "lead 42")]
+    sources = [dictionary_source(ENTRIES), regex_source("Number", r"\d+"), regex_source("Drug", "aspirin")]
+    tally = Tally()
+    list(annotate(docs, sources, tally=tally))
+    assert (tally.documents, tally.matched, tally.characters) == (3, 2, 39)
+    assert tally.spans == {"Chemical": 3, "Number": 1}
+    assert tally.unsure == {"Disease": 1, "Finding": 1}
+    table = {(row.source, row.label): row for row in tally.table()}
+    chemical = table["dictionary", "Chemical"]
+    assert (chemical.spans, chemical.kept, chemical.documents, chemical.overlaps, chemical.conflicts) == (3, 3, 2, 2, 2)
+    drug = table["regex Drug", "Drug"]
+    assert (drug.spans, drug.kept, drug.documents, drug.overlaps, drug.conflicts) == (2, 0, 1, 2, 2)
+    assert table["regex Number", "Number"].overlaps == 0
+    assert [(count.entry.surface, count.matches) for count in tally.top_entries(sources, 2)] == [
+        ("aspirin", 2),
+        ("lead", 1),
+    ]
+    assert len(tally.lost) == 2
+
+
+def run(docs: list[Document], workers: int) -> tuple[list[Document], Tally]:
+    tally = Tally()
+    sources = [dictionary_source(ENTRIES, stop=["lead"]), regex_source("Number", r"\d+")]
+    return list(annotate(docs, sources, tally=tally, workers=workers)), tally
+
+
+def test_workers_change_nothing() -> None:
+    docs = list(make_docs(2 * CHUNK_DOCUMENTS + 7))
+    one, tally = run(docs, 1)
+    assert len(one) == len(docs)
+    for workers in (2, 3):
+        many, counts = run(docs, workers)
+        assert many == one
+        assert [doc.spans for doc in many] == [doc.spans for doc in one]
+        assert all(isinstance(span, Span) for doc in many for span in doc.spans)
+        assert (counts.spans, counts.unsure, counts.entries, counts.rows) == (
+            tally.spans,
+            tally.unsure,
+            tally.entries,
+            tally.rows,
+        )
+        assert (counts.documents, counts.matched, counts.characters) == (
+            tally.documents,
+            tally.matched,
+            tally.characters,
+        )
+        assert (counts.lost.counts, counts.lost.spans) == (tally.lost.counts, tally.lost.spans)
+
+
+def test_work_is_sent_where_it_cannot_be_inherited() -> None:
+    chunks = [list(make_docs(5)), list(make_docs(6))]
+    work = _LabelChunk(combine([dictionary_source(ENTRIES)]))
+    here = [result[0] for _, result in in_order(chunks, work, 1)]
+    there = [result[0] for _, result in in_order(chunks, work, 2, start="spawn")]
+    assert here == there
+    assert list(in_order([1, 2], lambda number: number + 1, 2, start="spawn")) == [(1, 2), (2, 3)]
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def test_only_a_few_items_are_under_way() -> None:
+    taken = 0
+
+    def items() -> Iterator[int]:
+        nonlocal taken
+        for number in range(100):
+            taken += 1
+            yield number
+
+    given = 0
+    for number, result in in_order(items(), double, 2):
+        assert result == 2 * number == 2 * given
+        given += 1
+        assert taken - given <= 2 * AHEAD
+    assert given == 100
+
+
+def fail(number: int) -> int:
+    raise ValueError(str(number))
+
+
+def test_an_error_in_a_worker_is_an_error_here() -> None:
+    with pytest.raises(ValueError, match="1"):
+        list(in_order([1, 2, 3], fail, 2))
+
+
+def test_lost_rows_are_bounded() -> None:
+    doc = Document("1", "ab " * 10)
+    words = [(place, place + 1) for place in range(0, 30, 3)]
+    doc.words = tuple(words)
+    tally = Tally()
+    list(annotate([doc] * (MOST_ROWS // 10 + 50), [regex_source("X", "ab")], tally=tally))
+    assert len(tally.lost.spans) == MOST_ROWS
+    assert len(tally.lost) == MOST_ROWS + 500
+
+
+def test_lint() -> None:
+    texts = ["lead lead lead aspirin", "gout and 42", "x x", "it IT"]
+    entries = [*ENTRIES, Entry("42", "Number"), Entry("x", "Letter"), Entry("IT", "Field"), Entry("unused", "X")]
+    source = dictionary_source(entries)
+    tally, judgement = Tally(), Judgement()
+    gold = [Document(str(number), text, spans=(Span(15, 22, "Chemical"),)) for number, text in enumerate(texts)]
+    for weak, true in zip(annotate(gold, [source], tally=tally), gold, strict=True):
+        judgement.add(weak, true)
+    rows = {row.surface: row for row in lint(source, tally)}
+    assert {surface: row.reasons for surface, row in rows.items()} == {
+        "lead": (COMMON,),
+        "gout": (SEVERAL,),
+        "42": (SHORT, NUMBER),
+        "x": (SHORT,),
+        "IT": (COMMON, SHORT),
+    }
+    assert next(iter(rows)) == "lead"
+    assert rows["gout"].labels == ("Disease", "Finding")
+    assert rows["gout"].matches == 1
+    known = {row.surface: row for row in lint(source, tally, judgement=judgement)}
+    assert (known["lead"].wrong, known["lead"].precision, known["lead"].stop) == (3, 0.0, True)
+    assert "aspirin" not in known
+
+
+def test_the_suggested_stop_list_can_be_read(tmp_path: Path) -> None:
+    source, tally = dictionary_source(ENTRIES), Tally()
+    list(annotate([Document("1", "lead and gout")], [source], tally=tally))
+    (tmp_path / "stop.txt").write_text(stop_list(lint(source, tally)))
+    assert read_stop_list(tmp_path / "stop.txt") == {"lead"}
+
+
+@pytest.mark.parametrize(
+    ("case", "spacing", "expected", "within"),
+    [
+        ("exact", "given", (86.1, 51.4, 64.4), 0.5),
+        ("fold", "given", (None, None, 70.8), 0.7),
+        ("exact", "tokens", (86.3, 52.5, 65.3), 0.1),
+        ("smart", "given", (87.5, 59.8, 71.0), 0.1),
+    ],
+)
+def test_numbers_on_bc5cdr(
+    data: Callable[[str], Path], case: str, spacing: str, expected: tuple[float | None, ...], within: float
+) -> None:
+    entries = load_dictionary(data("bc5cdr/dictionary.tsv")).entries
+    gold = list(corpus.read(data("bc5cdr/test.conll")))
+    tally = Tally()
+    weak = annotate(gold, [dictionary_source(entries, case=case, spacing=spacing)], tally=tally)  # type: ignore[arg-type]
+    right = given = true = 0
+    for one, other in zip(weak, gold, strict=True):
+        ours, theirs = {span[:3] for span in one.spans}, {span[:3] for span in other.spans}
+        right, given, true = right + len(ours & theirs), given + len(ours), true + len(theirs)
+    precision, recall = right / given, right / true
+    scores = (precision, recall, 2 * precision * recall / (precision + recall))
+    for score, wanted in zip(scores, expected, strict=True):
+        assert wanted is None or 100 * score == pytest.approx(wanted, abs=within)
+    assert tally.documents == 4797

@@ -1,0 +1,296 @@
+"""Hugging Face encoders, on tiny random models of three families built here, with the network closed."""
+
+import json
+import pickle
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers")
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
+
+from lacuner.errors import ConfigError, ModelFileError  # noqa: E402
+from lacuner.models.build import build_encoder  # noqa: E402
+from lacuner.models.pretrained import PretrainedConfig, open_pretrained, word_shape  # noqa: E402
+
+TEXT = [
+    "Ada Lovelace met Charles Babbage in London .",
+    "The tumour responded to 5-fluorouracil ,",
+    "naïve unbelievable words",
+]
+SENTENCES = [text.split(" ") for text in TEXT] + [["a"], ["\u200b", "Ada", "\x00"], []]
+KINDS = ("bert", "bert-uncased", "roberta", "xlm-roberta", "electra", "deberta-v2")
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the network is closed")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def wordpiece(lower):
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer.train_from_iterator(TEXT, trainers.WordPieceTrainer(vocab_size=120, special_tokens=special))
+    marks = [(mark, tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=marks)
+    names = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
+    return tokenizer, names, transformers.PreTrainedTokenizerFast
+
+
+def sentencelike(kind):
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    if kind == "roberta":
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=alphabet)
+    else:
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        trainer = trainers.UnigramTrainer(vocab_size=100, special_tokens=special, unk_token="<unk>")
+    tokenizer.train_from_iterator(TEXT, trainer)
+    marks = [(mark, tokenizer.token_to_id(mark)) for mark in ("<s>", "</s>")]
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=marks)
+    names = {
+        "pad_token": "<pad>",
+        "unk_token": "<unk>",
+        "cls_token": "<s>",
+        "sep_token": "</s>",
+        "mask_token": "<mask>",
+    }
+    return tokenizer, names, transformers.PreTrainedTokenizerFast
+
+
+def make_model(kind, folder):
+    tokenizer, names, make = (
+        wordpiece("uncased" in kind) if kind not in ("roberta", "xlm-roberta") else sentencelike(kind)
+    )
+    tokenizer.enable_truncation(8)
+    tokenizer.enable_padding(length=8)
+    fast = make(tokenizer_object=tokenizer, **names)
+    fast.save_pretrained(folder)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(
+        kind.removesuffix("-uncased"),
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=40,
+        pad_token_id=fast.pad_token_id,
+        **sizes,
+        **({"embedding_size": 12} if kind == "electra" else {}),
+    )
+    transformers.AutoModel.from_config(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return {kind: make_model(kind, tmp_path_factory.mktemp(kind)) for kind in KINDS}
+
+
+def encode(encoder, sentences=SENTENCES):
+    encoder.eval()
+    features = encoder.prepare(sentences)
+    batch = encoder.collate(features, range(len(sentences)))
+    with torch.no_grad():
+        return features, batch, encoder(batch)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_word_has_a_vector_and_batches_change_nothing(kind, folders):
+    encoder = open_pretrained(str(folders[kind]))
+    features, batch, vectors = encode(encoder)
+    lengths = [len(words) for words in SENTENCES]
+    assert vectors.shape == (len(SENTENCES), max(lengths), encoder.width == 16 and 16)
+    assert batch.mask.sum(1).tolist() == lengths and torch.isfinite(vectors).all()
+    for i, words in enumerate(SENTENCES):
+        if words:
+            alone = encode(encoder, [words])[2][0]
+            assert torch.allclose(alone, vectors[i, : len(words)], atol=1e-5)
+    assert features.costs.tolist() == [int(encoder.count(words).sum()) if words else 0 for words in SENTENCES]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sub_words_are_those_of_the_library_for_split_words(kind, folders):
+    encoder = open_pretrained(str(folders[kind]))
+    prefix = {"add_prefix_space": True} if kind == "roberta" else {}
+    fast = transformers.AutoTokenizer.from_pretrained(folders[kind], **prefix)
+    if kind == "roberta":
+        fast.backend_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    _, batch, _ = encode(encoder, SENTENCES[:4])
+    for i, words in enumerate(SENTENCES[:4]):
+        want = fast(words, is_split_into_words=True, truncation=False, padding=False)
+        real = batch.tensors["attention"][i].bool()
+        assert batch.tensors["ids"][i][real].tolist() == want["input_ids"]
+        firsts = [want.word_ids().index(w) for w in range(len(words))]
+        assert batch.tensors["first"][i, : len(words)].tolist() == firsts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_made_again_from_config_files_and_weights(kind, folders):
+    encoder = open_pretrained(str(folders[kind]), PretrainedConfig(pooling="mean"))
+    config = json.loads(json.dumps(encoder.config()))
+    assert str(folders[kind]) not in json.dumps(config)
+    again = build_encoder(config, encoder.files())
+    again.load_state_dict(encoder.state_dict())
+    assert torch.equal(encode(encoder)[2], encode(again)[2])
+    assert again.config() == encoder.config() and again.limit == encoder.limit
+
+
+def test_mean_pooling(folders):
+    first = open_pretrained(str(folders["bert"]))
+    mean = open_pretrained(str(folders["bert"]), PretrainedConfig(pooling="mean"))
+    _, batch, vectors = encode(mean)
+    with torch.no_grad():
+        hidden = mean.model(batch.tensors["ids"], attention_mask=batch.tensors["attention"]).last_hidden_state
+    for i, words in enumerate(SENTENCES):
+        for w in range(len(words)):
+            assert torch.allclose(hidden[i][batch.tensors["owner"][i] == w].mean(0), vectors[i, w], atol=1e-5)
+    assert not torch.allclose(vectors, encode(first)[2])
+
+
+def test_shapes_only_for_uncased_models_and_silent_at_first(folders):
+    assert not open_pretrained(str(folders["bert"])).uses_shapes
+    with_shapes = open_pretrained(str(folders["bert-uncased"]))
+    without = open_pretrained(str(folders["bert-uncased"]), PretrainedConfig(shapes=False))
+    assert with_shapes.uses_shapes and not without.uses_shapes
+    assert torch.allclose(encode(with_shapes)[2], encode(without)[2], atol=1e-6)
+    torch.nn.init.normal_(with_shapes.shapes.weight)
+    assert not torch.allclose(encode(with_shapes, [["ada"]])[2], encode(with_shapes, [["Ada"]])[2])
+    assert torch.equal(encode(without, [["ada"]])[2], encode(without, [["Ada"]])[2])
+    roberta = [open_pretrained(str(folders["roberta"]), PretrainedConfig(shapes=shapes)) for shapes in (True, False)]
+    assert torch.allclose(encode(roberta[0])[2], encode(roberta[1])[2], atol=1e-5)
+
+
+def test_word_shapes():
+    words = ["ada", "Ada", "ADA", "A", "iPhone", "B12", ",", "中"]
+    assert [word_shape(word) for word in words] == [1, 2, 3, 2, 4, 5, 6, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_limit_is_exact(kind, folders):
+    encoder = open_pretrained(str(folders[kind]))
+    word = next(word for words in SENTENCES for word in [*words, "a"] if encoder.count([word]).tolist() == [1])
+    assert torch.isfinite(encode(encoder, [[word] * encoder.limit])[2]).all()
+    with pytest.raises(ConfigError, match=f"takes {encoder.limit}"):
+        encoder.prepare([[word], [word] * (encoder.limit + 1)])
+
+
+def test_a_very_long_word_is_read_as_far_as_it_fits_and_counted(folders):
+    encoder = open_pretrained(str(folders["roberta"]))
+    features, _, vectors = encode(encoder, [["Ada"], ["xq" * 3000]])
+    assert features.cut == 1 and features.costs[1] <= encoder.limit and torch.isfinite(vectors).all()
+
+
+def test_frozen_layers_and_checkpointing(folders):
+    plain = open_pretrained(str(folders["bert"]))
+    saving = open_pretrained(str(folders["bert"]), PretrainedConfig(frozen=1, checkpointing=True)).train()
+    names = {name for name, parameter in saving.named_parameters() if not parameter.requires_grad}
+    assert any(name.startswith("model.embeddings") for name in names) and any("layer.0." in name for name in names)
+    assert not any("layer.1." in name for name in names)
+    assert all(parameter.requires_grad for parameter in plain.parameters())
+    for encoder in (plain, saving):
+        for module in encoder.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+    gradients = []
+    for encoder in (plain.train(), saving):
+        encoder(encoder.collate(encoder.prepare(SENTENCES), [0, 1])).square().sum().backward()
+        gradients.append([p.grad for name, p in encoder.named_parameters() if "layer.1.output" in name])
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
+    with pytest.raises(ConfigError, match="2 layers"):
+        open_pretrained(str(folders["bert"]), PretrainedConfig(frozen=3))
+
+
+class Bomb:
+    def __reduce__(self):
+        return (Path.touch, (Path("canary"),))
+
+
+def spoil(folder, tmp_path, how):
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = tmp_path / "model.safetensors"
+    if how == "pickle as safetensors":
+        weights.write_bytes(pickle.dumps(Bomb()))
+    elif how == "pickle only":
+        (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb()))
+        weights.unlink()
+    elif how == "no weights":
+        weights.unlink()
+    elif how == "weights of another model":
+        from safetensors.torch import save_file
+
+        save_file({"other.weight": torch.zeros(3)}, weights, metadata={"format": "pt"})
+    elif how == "deep json":
+        (tmp_path / "config.json").write_text("[" * 100_000)
+    elif how.startswith("tokenizer "):
+        path = tmp_path / "tokenizer_config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "auto_map": {"AutoTokenizer": ["x.T", None]}}))
+    else:
+        path = tmp_path / "config.json"
+        value = {"AutoModel": "evil.Model"} if how == "auto_map" else True
+        path.write_text(json.dumps({**json.loads(path.read_text()), how: value}))
+
+
+HOSTILE = ["pickle as safetensors", "pickle only", "no weights", "weights of another model", "deep json"]
+HOSTILE += ["auto_map", "trust_remote_code", "is_encoder_decoder", "tokenizer auto_map"]
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_bad_folders_are_refused_by_name_and_run_nothing(how, folders, tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    spoil(folders["bert"], folder, how)
+    with pytest.raises(ModelFileError) as error:
+        open_pretrained(str(folder))
+    assert "model" in str(error.value.file) and "Traceback" not in str(error.value)
+    assert not (tmp_path / "canary").exists()
+
+
+def test_a_path_that_is_not_there_is_not_looked_up_on_the_hub(tmp_path):
+    with pytest.raises(ModelFileError, match="no such folder"):
+        open_pretrained(str(tmp_path / "nothing"))
+
+
+def test_a_bad_saved_encoder_is_refused(folders):
+    encoder = open_pretrained(str(folders["bert"]))
+    config, files = encoder.config(), encoder.files()
+    bad = [
+        ({**config, "model": {**config["model"], "auto_map": {"AutoModel": "x"}}}, files),
+        ({**config, "model": {**config["model"], "model_type": "nothing"}}, files),
+        ({**config, "ids": {}}, files),
+        (config, {}),
+        (config, {"tokenizer.json": b"{}"}),
+    ]
+    for broken, its_files in bad:
+        with pytest.raises(ModelFileError):
+            build_encoder(broken, its_files)
+
+
+def test_half_precision_weights_are_used_in_single_precision(folders, tmp_path):
+    transformers.AutoModel.from_pretrained(folders["bert"]).half().save_pretrained(tmp_path)
+    for file in folders["bert"].glob("tokenizer*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    encoder = open_pretrained(str(tmp_path))
+    assert {parameter.dtype for parameter in encoder.parameters()} == {torch.float32}
+    assert np.allclose(encode(encoder)[2], encode(open_pretrained(str(folders["bert"])))[2], atol=0.05)
