@@ -27,28 +27,29 @@ Labeller = Callable[[list[str]], int]
 
 
 class Language:
-    """Generates terms and texts: about one word in ten, or one character in twenty, belongs to a term."""
+    """Generates terms and texts. Terms are names: of words, or pairs of characters, that common text does not have."""
 
     def __init__(self, name: str, seed: int = 1) -> None:
         self.name = name
         self.rng = random.Random(seed)
         if name == "English":
-            onsets, vowels = (
-                ["", *"bcdfghjklmnprstvw", "st", "tr", "ch", "pl"],
-                ["a", "e", "i", "o", "u", "ea", "an", "er"],
-            )
-            syllables = [onset + vowel for onset in onsets for vowel in vowels]
-            words = {"".join(self.rng.choices(syllables, k=self.rng.choice((1, 2, 2, 3, 3, 4)))) for _ in range(80_000)}
-            self.words, self.glue = sorted(words), " "
+            onsets = ["", *"bcdfghjklmnprstvw", "st", "tr", "ch", "pl"]
+            syllables = [onset + vowel for onset in onsets for vowel in ("a", "e", "i", "o", "u", "ea", "an", "er")]
+            made = {"".join(self.rng.choices(syllables, k=self.rng.choice((1, 2, 2, 3, 3, 4)))) for _ in range(160_000)}
+            words, self.glue = sorted(made), " "
         else:
-            self.words, self.glue = [chr(code) for code in range(0x4E00, 0x4E00 + 4_000)], ""
-        self.rng.shuffle(self.words)
-        self.weights = list(accumulate(1 / (rank + 10) for rank in range(len(self.words))))
+            words, self.glue = [chr(code) for code in range(0x4E00, 0x4E00 + 4_000)], ""
+        self.rng.shuffle(words)
+        self.common = words[: len(words) // 2] if self.glue else words
+        self.names = words[len(words) // 2 :] if self.glue else words
+        self.weights = list(accumulate(1 / (rank + 10) for rank in range(len(self.common))))
 
     def term(self) -> str:
         if not self.glue:
-            return "".join(self.rng.choices(self.words, k=self.rng.choice((2, 3, 3, 4, 5, 6))))
-        return " ".join(word.capitalize() for word in self.rng.choices(self.words, k=self.rng.choice((1, 2, 2, 3))))
+            return "".join(self.rng.choices(self.names, k=self.rng.choice((2, 3, 3, 4, 5, 6))))
+        size = self.rng.choice((1, 2, 2, 3))
+        words = [*self.rng.choices(self.common, k=size - 1), self.rng.choice(self.names)]
+        return " ".join(word.capitalize() for word in words)
 
     def terms(self, number: int) -> list[str]:
         found: dict[str, None] = {}
@@ -58,9 +59,10 @@ class Language:
                 found[term] = None
         return list(found)
 
-    def text(self, terms: list[str], size: int = 150) -> str:
-        words = self.rng.choices(self.words, cum_weights=self.weights, k=size)
-        for place in self.rng.sample(range(size), size // (15 if self.glue else 60)):
+    def text(self, terms: list[str], size: int) -> str:
+        """About one word in ten, or one character in fifteen, is part of a term."""
+        words = self.rng.choices(self.common, cum_weights=self.weights, k=size)
+        for place in self.rng.sample(range(size), size // (20 if self.glue else 50)):
             words[place] = self.rng.choice(terms)
         for place in range(11, size, 12):
             words[place] += "." if self.glue else "\u3002"
@@ -154,11 +156,13 @@ def ratio_row(name: str, peer: str, bar: float, sides: tuple[Labeller, Labeller]
 
 
 LOADING = """
-import resource, sys, time
+import sys, time
 from lacuner.annotate import Matcher, load_dictionary
 start = time.perf_counter()
 matcher = Matcher(load_dictionary(sys.argv[1]).entries)
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+took = time.perf_counter() - start
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(took, int(peak.split()[1]) / 1024)
 """
 
 
@@ -183,7 +187,7 @@ def measure(quick: bool = False) -> list[Row]:
 def rows_for(language: Language, size: int, quick: bool) -> Iterable[Row]:
     rounds = 3 if quick else 5
     terms = language.terms(size)
-    texts = [language.text(terms) for _ in range(1_000 if quick else 3_000)]
+    texts = [language.text(terms, 150 if language.glue else 300) for _ in range(1_000 if quick else 3_000)]
     labelled = [(term, language.rng.choice(LABELS)) for term in terms]
     name = f"{language.name}, {size:,} entries"
     with tempfile.TemporaryDirectory() as folder:

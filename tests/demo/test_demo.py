@@ -205,7 +205,7 @@ def test_names_inside_names_are_not_annotated(demo: Demo) -> None:
     places = {surface for surface, label in mentions(everything(demo)) if label == "PLACE"}
     outer = [surface for surface, _ in mentions(demo.train) if surface.startswith("University of ")]
     assert len(outer) >= 20
-    assert any(surface.removeprefix("University of ") in places for surface, _ in mentions(everything(demo)))
+    assert sum(surface.removeprefix("University of ") in places for surface in outer) >= 10
     for doc in everything(demo):
         for found in re.finditer(r"University of \w+", doc.text):
             assert any(
@@ -227,10 +227,9 @@ def test_capitals_do_not_decide(demo: Demo) -> None:
     assert len(inside) >= 700
     assert len(set(inside)) >= 250
     counts = Counter(word for _, word in plain_words(demo.train))
-    for word in ("January", "Monday", "Committee", "Chapter", "Captain", "Easter"):
-        assert counts[word] >= 1, word
-    assert sum(counts[word] > 0 for word in LISTS["acronym"]) >= 7
-    assert sum(bool(re.fullmatch(r"[A-Z]{3}(-\d+)?", word)) for word in inside) >= 40
+    for kind in ("month", "weekday", "office", "part", "title", "feast", "acronym"):
+        assert sum(counts[word] > 0 for word in LISTS[kind]) >= 5, kind
+    assert sum(bool(re.fullmatch(r"[A-Z]{3}(-\d+)?", word)) for word in inside) >= 30
 
 
 def test_endings_and_novelty_do_not_decide(demo: Demo) -> None:

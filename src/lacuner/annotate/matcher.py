@@ -19,7 +19,7 @@ from ahocorasick_rs import AhoCorasick, Implementation
 from lacuner.annotate.characters import JOINER, characters
 from lacuner.annotate.entries import Entry
 from lacuner.annotate.normal import Normal, normalise, squeeze, to_original
-from lacuner.annotate.terms import CASED, WORD_FIRST, WORD_LAST, Case, Spacing, Terms
+from lacuner.annotate.terms import CASED, WORD_EDGES, WORD_FIRST, WORD_LAST, Case, Spacing, Terms
 from lacuner.errors import ConfigError
 from lacuner.types import Words
 
@@ -114,6 +114,8 @@ class Matcher:
         if terms.spacing == "tokens":
             normal = squeeze(normal)
         found = self._automaton.find_matches_as_indexes(normal.text, overlapping=True)
+        if not found:
+            return []
         whole = self._whole_with_marks(normal, found) if normal.marks else self._whole(normal, found)
         if normal.changes:
             whole = [(*place, term) for start, end, term in whole if (place := to_original(normal.changes, start, end))]
@@ -129,8 +131,8 @@ class Matcher:
         return [
             (start, end, term)
             for term, start, end in found
-            if not (flags[term] & WORD_FIRST and text[start - 1] in word)
-            and not (flags[term] & WORD_LAST and text[end] in word)
+            if not (edges := flags[term] & WORD_EDGES)
+            or not ((edges & WORD_FIRST and text[start - 1] in word) or (edges & WORD_LAST and text[end] in word))
         ]
 
     def _whole_with_marks(self, normal: Normal, found: list[tuple[int, int, int]]) -> list[Hit]:

@@ -12,7 +12,7 @@ from lacuner.annotate.sources import Source
 from lacuner.annotate.tally import Tally
 from lacuner.types import Document, Span
 
-CHUNK_CHARACTERS, CHUNK_DOCUMENTS = 200_000, 1_000
+CHUNK_CHARACTERS, CHUNK_DOCUMENTS = 200000, 1_000
 """How much is labelled, and sent to a worker, at a time."""
 
 Plain = tuple[tuple[tuple[int, int, str, float | None, str | None], ...], ...]
@@ -41,9 +41,9 @@ def annotate(
 def _annotate(docs: Iterable[Document], combination: Combination, tally: Tally, workers: int) -> Iterator[Document]:
     if workers <= 1:
         for chunk in _chunks(docs):
-            for doc in chunk:
-                layer = combination(doc)
-                tally.add(doc, layer, combination.sources)
+            layers = [combination(doc) for doc in chunk]
+            tally.add(chunk, layers, combination.sources)
+            for doc, layer in zip(chunk, layers, strict=True):
                 doc.spans, doc.unsure = layer.spans, layer.unsure
             yield from chunk
         return
@@ -62,13 +62,10 @@ class _LabelChunk:
     combination: Combination
 
     def __call__(self, docs: list[Document]) -> tuple[list[Plain], Tally]:
+        layers = [self.combination(doc) for doc in docs]
         tally = Tally()
-        found: list[Plain] = []
-        for doc in docs:
-            layer = self.combination(doc)
-            tally.add(doc, layer, self.combination.sources)
-            found.append((tuple(map(tuple, layer.spans)), tuple(map(tuple, layer.unsure))))  # type: ignore[arg-type]
-        return found, tally
+        tally.add(docs, layers, self.combination.sources)
+        return [(tuple(map(tuple, layer.spans)), tuple(map(tuple, layer.unsure))) for layer in layers], tally
 
 
 def _chunks(docs: Iterable[Document]) -> Iterator[list[Document]]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from lacuner.annotate.candidates import capitalised_phrases
 from lacuner.annotate.entries import Entry
 from lacuner.annotate.matcher import Hit, Matcher, Overlaps
-from lacuner.annotate.terms import CASED, Case, Spacing, form_of
+from lacuner.annotate.terms import Case, Spacing, form_of
 from lacuner.errors import ConfigError, DictionaryError
 from lacuner.types import Document, Span
 
@@ -90,25 +90,28 @@ class _InDictionary:
 def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Found:
     """Hits as spans."""
     terms = matcher.terms
-    of, flags, labels, weights = terms.of, terms.flags, terms.labels, terms.weights
-    spans: list[Span] = []
-    entries: list[int] = []
+    of, labels, weights = terms.of, terms.labels, terms.weights
+    flat = matcher.overlaps == "longest"
+    entries = [of[term] for _, _, term in hits]
+    if not weights and min(entries, default=0) >= 0:  # nearly always
+        places = zip(hits, entries, strict=True)
+        # Span(...) itself takes twice as long, and this is the one place where that can be felt
+        spans = [_new(Span, (start, end, labels[entry], None, name)) for (start, end, _), entry in places]
+        return Found(spans, (), (), (), entries, flat)
+    spans, entries = [], []
     choices: list[tuple[Span, ...]] = []
     for start, end, term in hits:
-        entry = of[term]
-        if entry < 0 or flags[term] & CASED:
-            several = terms.entries_of(term, text[start:end])
-            entries.extend(several)
-            if len(several) > 1:
-                choices.append(
-                    tuple(Span(start, end, labels[each], weights[each] if weights else None, name) for each in several)
-                )
-                continue
-            entry = several[0]
+        several = terms.entries_of(term, text[start:end])
+        entries += several
+        made = [Span(start, end, labels[entry], weights[entry] if weights else None, name) for entry in several]
+        if len(made) > 1:
+            choices.append(tuple(made))
         else:
-            entries.append(entry)
-        spans.append(Span(start, end, labels[entry], weights[entry] if weights else None, name))
-    return Found(spans, (), choices, (), entries, matcher.overlaps == "longest")
+            spans += made
+    return Found(spans, (), choices, (), entries, flat)
+
+
+_new = tuple.__new__
 
 
 def per_document_source(

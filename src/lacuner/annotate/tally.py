@@ -57,15 +57,37 @@ class Tally:
     """A source's entries, by their number in its dictionary."""
     lost: Lost = field(default_factory=Lost)
 
-    def add(self, doc: Document, layer: Layer, sources: Sequence[Source]) -> None:
-        """Count one document."""
-        self.documents += 1
-        self.characters += len(doc.text)
+    def add(self, docs: Sequence[Document], layers: Sequence[Layer], sources: Sequence[Source]) -> None:
+        """Count some documents. The usual ones, with the spans of one source and nothing else, are counted together."""
+        labels: list[str] = []
+        labels_a_document: list[str] = []
+        entries: list[int] = []
+        for doc, layer in zip(docs, layers, strict=True):
+            if len(sources) > 1 or layer.unsure or layer.lost:
+                self._add(doc, layer, sources)
+            elif layer.spans:
+                self.matched += 1
+                here = [span[2] for span in layer.spans]
+                labels += here
+                labels_a_document += set(here)
+                entries += layer.found[0].entries
+        self.documents += len(docs)
+        self.characters += sum([len(doc.text) for doc in docs])
+        self.spans.update(labels)
+        for label, times in Counter(labels_a_document).items():
+            self._row(sources[0].name, label).documents += times
+        for label, times in Counter(labels).items():
+            row = self._row(sources[0].name, label)
+            row.spans += times
+            row.kept += times
+        if entries:
+            self.entries.setdefault(sources[0].name, Counter()).update(entries)
+
+    def _add(self, doc: Document, layer: Layer, sources: Sequence[Source]) -> None:
         if layer.spans or layer.unsure:
             self.matched += 1
             self.spans.update(map(_label, layer.spans))
-            if layer.unsure:
-                self.unsure.update(map(_label, layer.unsure))
+            self.unsure.update(map(_label, layer.unsure))
         said: list[list[Span]] = []
         for source, found in zip(sources, layer.found, strict=True):
             if found.entries:

@@ -22,8 +22,8 @@ Spacing = Literal["given", "tokens"]
 ACRONYM = 6
 """Longer words in upper case are shouted rather than abbreviated."""
 
-WORD_FIRST, WORD_LAST, CASED = 1, 2, 4
-"""Of a term: it begins with a word character, ends with one, has an entry whose case must agree."""
+WORD_FIRST, WORD_LAST, WORD_EDGES, CASED = 1, 2, 3, 4
+"""Of a term: it begins with a word character, ends with one, either; has an entry whose case must agree."""
 
 
 def is_acronym(surface: str) -> bool:
@@ -62,7 +62,7 @@ class Terms:
         self.weights = entries.weights if isinstance(entries, Entries) else [entry.weight for entry in entries]
         """How far each entry can be trusted; empty if there are no weights."""
         self.of = array("l")
-        """A term's entry, or, below zero, the complement of the number of its group."""
+        """A term's entry if there is only one and its case does not matter; else the complement of a group's number."""
         self._groups: list[tuple[int, ...]] = []
         self._exact: dict[int, str] = {}  # the entries whose case must agree
 
@@ -89,14 +89,22 @@ class Terms:
             term = terms.setdefault(form, len(terms))
             if term == len(self.of):
                 self.of.append(number)
-                self.flags.append(_flags(form) | (CASED if exact else 0))
-            else:
+                self.flags.append(_flags(form))
+            if exact is not None or self.of[term] != number:
                 self._join(term, number, exact)
-        return list(terms)
+        return self._sort(terms)
+
+    def _sort(self, terms: dict[str, int]) -> list[str]:
+        """Number the terms in alphabetical order, in which the automaton is built, and then works, much faster."""
+        forms = sorted(terms)
+        order = [terms[form] for form in forms]
+        self.of = array("l", [self.of[term] for term in order])
+        self.flags = bytearray([self.flags[term] for term in order])
+        return forms
 
     def _join(self, term: int, number: int, exact: str | None) -> None:
         """One more entry for a term; of those alike in label and case the best stays."""
-        members = self._members(term)
+        members = tuple(member for member in self._members(term) if member != number)
         for place, other in enumerate(members):
             if self.labels[other] == self.labels[number] and self._exact.get(other) == exact:
                 if self._rank(number) < self._rank(other):
@@ -104,14 +112,15 @@ class Terms:
                 break
         else:
             members = (*members, number)
-        self.flags[term] |= CASED if exact else 0
-        if len(members) == 1:
-            self.of[term] = members[0]
-        elif self.of[term] < 0:
+        if exact is not None:
+            self.flags[term] |= CASED
+        if self.of[term] < 0:
             self._groups[~self.of[term]] = members
-        else:
+        elif len(members) > 1 or exact is not None:
             self.of[term] = ~len(self._groups)
             self._groups.append(members)
+        else:
+            self.of[term] = members[0]
 
     def _members(self, term: int) -> tuple[int, ...]:
         of = self.of[term]
@@ -125,9 +134,9 @@ class Terms:
     def entries_of(self, term: int, text: str) -> tuple[int, ...]:
         """The entries that a term means when it is spelt like this: one a label, in the dictionary's order."""
         of = self.of[term]
-        if of >= 0 and not self.flags[term] & CASED:
+        if of >= 0:
             return (of,)
-        members = self._members(term)
+        members = self._groups[~of]
         if self.flags[term] & CASED:
             plain = form_of(text, False, self.spacing)
             members = tuple(number for number in members if self._exact.get(number, plain) == plain)

@@ -43,7 +43,7 @@ def check(
     Ends with status 2 if there is an error, 0 if there are only warnings.
     """
     from lacuner.cli.show import print_json
-    from lacuner.corpus.check import Checked, Problem, finish
+    from lacuner.corpus.check import Checked, finish
     from lacuner.errors import ConfigError
 
     if out is not None and (not fix or len(corpora) > 1):

@@ -13,7 +13,10 @@ from lacuner.types import Document
 
 
 def evaluate(
-    predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="A corpus whose spans are predictions.")],
+    predictions: Annotated[
+        Path,
+        typer.Argument(metavar="RUN_OR_PREDICTIONS", help="A run folder, or a corpus whose spans are predictions."),
+    ],
     gold: Annotated[Path, typer.Option("--gold", help="The truth, complete unless the file says otherwise.")],
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
@@ -31,19 +34,26 @@ def evaluate(
 
     reading = options.read_options(encoding, separator, token_column, tag_column, scheme, strict)
     truth = Watched(gold, format=format, complete=True, options=reading)
-    guess = Watched(predictions, format=format, options=reading)
     unread = 0
+    if any((predictions / name).is_file() for name in ("run.json", "config.json", "names.json")):
+        from lacuner.models.files import load
 
-    def counted() -> Iterator[Document]:
-        nonlocal unread
-        for doc in guess:
-            left = doc.meta.get("words_unread", 0)
-            unread += left if isinstance(left, int) else 0
-            yield doc
+        docs = list(truth)
+        scores = score(docs, load(predictions).predict(docs))
+        report_lost(truth.lost, f"read {gold}")
+    else:
+        guess = Watched(predictions, format=format, options=reading)
 
-    scores = score(truth, counted())
-    for docs in (truth, guess):
-        report_lost(docs.lost, f"read {docs.path}")
+        def counted() -> Iterator[Document]:
+            nonlocal unread
+            for doc in guess:
+                left = doc.meta.get("words_unread", 0)
+                unread += left if isinstance(left, int) else 0
+                yield doc
+
+        scores = score(truth, counted())
+        for read in (truth, guess):
+            report_lost(read.lost, f"read {read.path}")
     if json:
         print_json({**scores.as_json(), "words_unread": unread})
         return

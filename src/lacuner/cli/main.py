@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from lacuner import __version__
-from lacuner.cli import check, evaluate, noise
+from lacuner.cli import check, evaluate, noise, predict, recipes, train
 from lacuner.errors import LacunerError
 
 app = typer.Typer(
@@ -38,11 +39,16 @@ def _options(
 
 app.command("check")(check.check)
 app.add_typer(noise.app, name="noise")
+app.command("train")(train.train)
+app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("recipes")(recipes.recipes)
 
 
 def main() -> None:
     """Run a command. The user's mistakes end with status 2 and one sentence; anything else with status 1."""
+    # before torch is loaded: a waiting thread that spins would cost two busy processes a factor of two to seven
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except LacunerError as error:

@@ -107,7 +107,7 @@ def _dictionary(rng: Random, splits: dict[str, list[Sentence]]) -> list[Entry]:
         while have < wanted:
             surface = pool.pop()
             # Whoever compiles a dictionary enters a name as what it mostly is.
-            if 2 * mentions[surface, label] < sum(mentions[surface, other] for other in labels[surface]):
+            if 3 * mentions[surface, label] < 2 * sum(mentions[surface, other] for other in labels[surface]):
                 continue
             have += mentions[surface, label]
             chosen.add((surface, label))

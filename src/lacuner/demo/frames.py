@@ -19,7 +19,8 @@ sentence
   1 According to {agent}, {fact}. | {heading}
 
 clause
-  6 {agent} {did} {object} | {ship} {sailed}
+  7 {ship} {sailed}
+  6 {agent} {did} {object}
   4 {remedy} {worked} | {people} {treated} | {firm} {traded}
   3 {PERSON:bare} {lived} | {ORGANISATION:bare} {traded} | {PLACE:bare} {lies} | {SUBSTANCE:bare} {worked}
   2 {VESSEL:bare} {sailed} | {person} {lived} | {PERSON:bare} {lived}, {join} {PERSON} {lived}
@@ -34,7 +35,7 @@ clause
   1 there was {item} {where} | {item}, which {agent} {did} {then}, {failed} {adv} | {document} was {wrote} by {agent}
   1 {agent} {bought} shares in {ORGANISATION:bare} | {agent} {ordered} {amount} of {remedy}
   1 it was {person} who {did} {object} | neither {agent} nor {agent} had {did} {object}
-  1 {person} gave {work} to {agent}
+  1 {person} gave {story} to {agent}
   1 {agent} blamed {abstract} for the loss of {ship} | {story} is set in {place}
 
 fact
@@ -51,7 +52,8 @@ agent
 common_agent
   3 the {role}
   2 the {group} | {people}
-  1 a {trait} {role} | the {trait} {group} | the {office} | {pronoun} | a {demonym} {role} | the {work} {role}
+  1 a {trait} {role} | the {trait} {group} | the {office} | {pronoun} | a {demonym} {role}
+  1 the landlord of the {title_of_work}
 
 person
   7 {PERSON}
@@ -163,14 +165,14 @@ object
 item
   7 the {thing}
   4 a {adj} {thing}
-  2 the {adj} {thing}
-  1 the {PLACE} {thing} | the {eponym} {device} | a {demonym} {thing} | the {boat} {VESSEL:bare} | sample {code}
+  2 the {adj} {thing} | sample {code}
+  1 the {PLACE} {thing} | the {eponym} {device} | a {demonym} {thing} | the {boat} {VESSEL:bare}
   1 the {jargon} | a {adj} {jargon} | the {acronym} {thing} | {PERSON}'s {thing} | {the_firm}'s {thing}
   1 engine {code} | {work}
 
 document
   4 a {paper} on {abstract} | the {adj} {paper}
-  1 {part} {digit} | form {code} | {work} | a {paper} about {place} | the {paper} on {remedy} | {PERSON}'s {paper}
+  1 {part} {digit} | form {code} | {story} | a {paper} about {place} | the {paper} on {remedy} | {PERSON}'s {paper}
 
 story
   the novel {title_of_work} | the painting {title_of_work} | a play called {title_of_work} | the film {title_of_work}

@@ -212,11 +212,11 @@ def substance(rng: Random) -> str:
 def vessel(rng: Random) -> str:
     """A ship: two plain words, a woman's name, or somebody's star."""
     kind = rng.random()
-    if kind < 0.4:
+    if kind < 0.3:
         return f"{rng.choice(_SHIP_ADJ)} {rng.choice(_SHIP_NOUN)}"
-    if kind < 0.6:
+    if kind < 0.5:
         return _coin(rng, "given")
-    if kind < 0.75:
+    if kind < 0.7:
         return f"{rng.choice(('Star', 'Pride', 'Maid', 'Spirit'))} of {town(rng)}"
     if kind < 0.9:
         return f"{rng.choice(('Lady', 'Saint', 'Queen'))} {given(rng)}"
@@ -269,9 +269,10 @@ SLOTS = tuple(_BUILDERS)
 
 _WELL_KNOWN = 16
 _SHARED = 24
-P_WELL_KNOWN = 0.18
-P_BARE_SHARED = 0.2
-P_BARE_WORD = 0.12
+P_WELL_KNOWN = 0.17
+P_BARE_SHARED = 0.17
+P_BARE_WORD = 0.1
+P_NESTED = 0.16
 
 
 class Names:
@@ -297,6 +298,10 @@ class Names:
                 return rng.choice(self.shared)
         elif rng.random() < P_WELL_KNOWN:
             return rng.choice(self._known[slot])
+        elif slot == "ORGANISATION:the" and rng.random() < P_NESTED:
+            # Inside its name stands one that is annotated elsewhere: whoever matches strings falls into that trap.
+            inner = rng.choice(self._known["PLACE"])
+            return rng.choice((f"University of {inner}", f"{inner} {rng.choice(_HOUSE)}"))
         return _BUILDERS[slot](rng)
 
     def unnamed(self, kind: str) -> str:

@@ -19,8 +19,12 @@ from safetensors.torch import save as save_tensors
 from lacuner.errors import ModelFileError
 from lacuner.files import atomic_write
 from lacuner.models.build import build_encoder, build_head
+from lacuner.models.lookup import FILE as NAMES
+from lacuner.models.lookup import LookupTagger, load_lookup
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
+
+AnyTagger = Tagger | LookupTagger
 
 FORMAT = 1
 WEIGHTS = "model.safetensors"
@@ -35,6 +39,22 @@ CANARIES = (
     ("İstanbul", "straße", "naïve", "Київ", "हिन्दी", "한국어"),
     ("x",),
 )
+
+
+def save(tagger: AnyTagger, folder: str | PathLike[str]) -> None:
+    """Write a tagger of any kind as a folder."""
+    if isinstance(tagger, LookupTagger):
+        tagger.save(folder)
+    else:
+        save_tagger(tagger, folder)
+
+
+def load(path: str | PathLike[str]) -> AnyTagger:
+    """The tagger in a model folder, or in the run folder that holds one."""
+    folder = Path(path)
+    if (folder / "model").is_dir():
+        folder /= "model"
+    return load_lookup(folder) if (folder / NAMES).exists() else load_tagger(folder)
 
 
 def save_tagger(tagger: Tagger, folder: str | PathLike[str]) -> dict[str, str]:

@@ -37,11 +37,14 @@ class TinyConfig:
     heads: int = 4
     """Of the attention layer; 0 for none."""
     dropout: float = 0.3
+    """Of what the convolutions and the attention see."""
+    feature_dropout: float = 0.5
+    """Of the hashed features of a word."""
     word_dropout: float = 0.1
     """Share of the words whose norm is hidden in training, so that the spelling and the context must do."""
 
     def __post_init__(self) -> None:
-        for name, least in {"width": 1, "layers": 0, "rows": 1, "feature": 1, "heads": 0}.items():
+        for name, least in {"width": 1, "layers": 1, "rows": 1, "feature": 1, "heads": 0}.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} of the tiny encoder must be at least {least}")
         if self.heads and self.width % self.heads:
@@ -157,7 +160,7 @@ class TinyEncoder(nn.Module):
             keep = torch.ones(len(bags), len(GROUPS), 1, device=bags.device)
             keep[hidden, GROUPS.index("norm")] = 0
             bags = bags * keep
-        return functional.glu(self.mix(drop_each(bags.flatten(1), settings.dropout, self.training)), dim=-1)
+        return functional.glu(self.mix(drop_each(bags.flatten(1), settings.feature_dropout, self.training)), dim=-1)
 
     def config(self) -> dict[str, Any]:
         return {"kind": "tiny", **asdict(self.settings)}

@@ -1,16 +1,17 @@
 """The recipes: one file a paper, listed by hand.
 
-A recipe is a module with `NEEDS` (the data it cannot do without), `Config` and `train(splits, config, run) -> Tagger`.
-Its docstring, under fixed headings, is what `lacuner recipes` shows.
+A recipe is a module with `NEEDS` (the data it cannot do without; dev it may always have), `USES` (what else it can
+use), `Config` and `train(splits, config, run) -> Tagger`. It never sees any other data. Its docstring, under fixed headings, is what `lacuner recipes` shows.
 """
 
 from __future__ import annotations
 
 from types import ModuleType
 
-from lacuner.recipes import oracle, partial, supervised, trust
+from lacuner.recipes import dictionary, oracle, partial, supervised, trust
 
 RECIPES: dict[str, ModuleType] = {
+    "dictionary": dictionary,
     "trust": trust,
     "partial": partial,
     "supervised": supervised,

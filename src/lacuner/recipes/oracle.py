@@ -23,6 +23,7 @@ from lacuner.training.settings import TrainConfig
 from lacuner.types import Document
 
 NEEDS = ("weak", "gold")
+USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

@@ -30,6 +30,7 @@ from lacuner.training.settings import TrainConfig
 from lacuner.types import Document, Span
 
 NEEDS = ("weak",)
+USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

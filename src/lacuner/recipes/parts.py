@@ -16,7 +16,7 @@ from lacuner.errors import ConfigError, TrainingError
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.build import build_head
-from lacuner.models.files import load_tagger
+from lacuner.models.files import load
 from lacuner.models.model import Model
 from lacuner.models.sentences import cut_sentences
 from lacuner.models.tagger import Tagger
@@ -97,8 +97,10 @@ def open_encoder(config: EncoderConfig, docs: Sequence[Document]) -> Any:
 
         return lstm_from_words((_words(doc) for doc in docs), vectors=config.vectors)
     if kind == "run" and place:
-        folder = Path(place)
-        return load_tagger(folder / "model" if (folder / "model").is_dir() else folder).model.encoder
+        tagger = load(place)
+        if not isinstance(tagger, Tagger):
+            raise ConfigError(f"the run {place} has no encoder: it learned names by heart")
+        return tagger.model.encoder
     if kind == "hf" and place:
         try:
             from lacuner.models.pretrained import PretrainedConfig, open_pretrained

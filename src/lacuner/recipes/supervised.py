@@ -17,6 +17,7 @@ from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
 
 NEEDS = ("gold",)
+USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

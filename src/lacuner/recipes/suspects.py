@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.files import atomic_write
-from lacuner.models.tagger import Tagger
+from lacuner.models.files import AnyTagger
 from lacuner.types import Document, Span
 
 _AROUND = 40
@@ -47,7 +47,7 @@ class Suspects:
     """How many labels there are."""
 
 
-def find_suspects(tagger: Tagger, docs: Sequence[Document]) -> Suspects:
+def find_suspects(tagger: AnyTagger, docs: Sequence[Document]) -> Suspects:
     """Compare weak labels with what the model says of the same documents."""
     missing, doubtful = [], []
     for weak, found in zip(docs, tagger.predict(docs), strict=True):

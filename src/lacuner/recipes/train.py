@@ -11,8 +11,7 @@ from typing import Any
 from lacuner.config import Config
 from lacuner.corpus.jsonl import as_line
 from lacuner.errors import ConfigError
-from lacuner.models.files import load_tagger, save_tagger
-from lacuner.models.tagger import Tagger
+from lacuner.models.files import AnyTagger, load, save
 from lacuner.recipes import RECIPES
 from lacuner.recipes.parts import Splits, canonical
 from lacuner.recipes.suspects import Suspects, find_suspects, write_suspects
@@ -24,7 +23,7 @@ from lacuner.types import Document
 class Trained:
     """A finished training."""
 
-    tagger: Tagger
+    tagger: AnyTagger
     run: Run
     suspects: Suspects | None
     """For a training on weak labels: what the model finds that they lack, and which of them it doubts."""
@@ -52,6 +51,9 @@ def train(
     given = {name: docs for name, docs in vars(splits).items() if docs is not None}
     check_needs(recipe, given)
     module = RECIPES[recipe]
+    for name in [name for name in given if name not in (*module.NEEDS, "dev", *module.USES)]:
+        say(f"the recipe {recipe} has no use for --{name}")
+        del given[name]  # so that no recipe can see what its users would not have
     config = config if config is not None else module.Config()
     ordered = {name: canonical(docs) for name, docs in given.items()}
     identity = {
@@ -64,10 +66,10 @@ def train(
     with run.locked():
         if run.finished:
             say("this run is finished already")
-            tagger = load_tagger(run.model_folder)
+            tagger = load(run.model_folder)
         else:
             tagger = module.train(Splits(**ordered), config, run)
-            save_tagger(tagger, run.model_folder)
+            save(tagger, run.model_folder)
         suspects = None
         if "weak" in module.NEEDS:
             suspects = find_suspects(tagger, ordered["weak"])

@@ -20,6 +20,7 @@ from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
 
 NEEDS = ("weak",)
+USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

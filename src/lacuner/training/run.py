@@ -112,7 +112,7 @@ class Run:
             if difference:
                 raise ConfigError(f"another run is in this folder ({difference}): choose another one", file=self.folder)
             return
-        if self.folder.exists() and any(self.folder.iterdir()):
+        if self.folder.exists() and any(not _left_behind(file) for file in self.folder.iterdir()):
             raise ConfigError("this folder is not empty, and not a run: choose another one", file=self.folder)
         about = {"identity": self.identity, "versions": _versions(), "machine": platform.platform()}
         with atomic_write(path) as stream:
@@ -126,6 +126,8 @@ class Run:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise ConfigError("another process is working in this folder", file=self.folder) from error
+            for file in [file for file in self.folder.rglob(".*.part") if _left_behind(file)]:
+                file.unlink()
             yield
 
     @contextmanager
@@ -160,6 +162,11 @@ class Run:
         lines = [json.dumps(row) + "\n" for part in self._metrics.values() for row in part]
         with atomic_write(self.folder / "metrics.jsonl") as stream:
             stream.write("".join(lines).encode())
+
+
+def _left_behind(file: Path) -> bool:
+    """Half of a file that a killed process was writing, or its lock."""
+    return file.name.startswith(".") and file.name.endswith((".part", ".lock"))
 
 
 def _difference(known: Any, asked: Any, where: str = "") -> str | None:

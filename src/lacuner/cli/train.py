@@ -1,0 +1,96 @@
+"""`lacuner train`: a recogniser from labels with gaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lacuner.cli import options
+
+if TYPE_CHECKING:
+    from lacuner.recipes.suspects import Suspects
+    from lacuner.types import Document
+
+SHOWN = 20
+
+
+def train(
+    out: Annotated[Path, typer.Option("--out", help="The run folder; the same command continues an unfinished run.")],
+    recipe: Annotated[str, typer.Option("--recipe", help="How to train; `lacuner recipes` lists them.")] = "trust",
+    weak: Annotated[list[Path] | None, typer.Option("--weak", help="Labels with gaps; may be repeated.")] = None,
+    gold: Annotated[list[Path] | None, typer.Option("--gold", help="Complete labels; may be repeated.")] = None,
+    dev: Annotated[Path | None, typer.Option("--dev", help="Complete labels to choose the best epoch by.")] = None,
+    unlabeled: Annotated[list[Path] | None, typer.Option("--unlabeled", help="Texts without labels.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="tiny, lstm, hf:NAME_OR_PATH, or run:PATH; tiny by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed, other weights.")] = 1,
+    config: Annotated[Path | None, typer.Option("--config", help="Settings of the recipe, in TOML.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting, such as train.epochs=5.")
+    ] = None,
+    format: options.Format = None,
+    encoding: options.Encoding = "utf-8",
+    json: options.Json = False,
+) -> None:
+    """Train a model by a recipe. On weak labels it ends with what the model finds that the labels lack."""
+    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.config import load_config
+    from lacuner.corpus import ReadOptions
+    from lacuner.recipes import RECIPES
+    from lacuner.recipes.parts import Splits
+    from lacuner.recipes.train import check_needs
+    from lacuner.recipes.train import train as train_documents
+
+    paths = {"weak": weak, "gold": gold, "dev": [dev] if dev else None, "unlabeled": unlabeled}
+    check_needs(recipe, [role for role, files in paths.items() if files])
+    chosen = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
+    settings = load_config(RECIPES[recipe].Config, config, chosen)
+
+    def documents(role: str) -> list[Document] | None:
+        docs: list[Document] = []
+        for path in paths[role] or []:
+            complete = {"weak": False, "unlabeled": False}.get(role, True)
+            reading = Watched(path, format=format, complete=complete, options=ReadOptions(encoding=encoding))
+            docs += reading
+            report_lost(reading.lost, f"read {path} as {role}: {reading.documents:,} documents")
+        return docs if paths[role] else None
+
+    splits = Splits(**{role: documents(role) for role in paths})
+    trained = train_documents(recipe, splits, out, settings, seed, say)
+    suspects = trained.suspects
+    if json:
+        found = {} if suspects is None else _counts(suspects)
+        print_json({"run": str(out), "model": str(trained.run.model_folder), "labels": trained.tagger.labels, **found})
+        return
+    if suspects is not None:
+        _show(suspects, out)
+    typer.echo(f"model: {trained.run.model_folder}")
+
+
+def _counts(suspects: Suspects) -> dict[str, int]:
+    return {"labels_given": suspects.labels, "missing": len(suspects.missing), "doubtful": len(suspects.doubtful)}
+
+
+def _show(suspects: Suspects, out: Path) -> None:
+    from lacuner.recipes.suspects import context
+
+    typer.echo(
+        f"the labels name {suspects.labels:,} entities; the model finds {len(suspects.missing):,} that they lack, "
+        f"and doubts {len(suspects.doubtful):,} of them"
+    )
+    for title, rows in (("missing, it seems:", suspects.missing), ("doubtful:", suspects.doubtful)):
+        if rows:
+            typer.echo(title)
+        for suspect in rows[:SHOWN]:
+            score = suspect.span.score if suspect.instead is None else suspect.instead.score
+            seen = (
+                ""
+                if suspect.kind == "missing"
+                else f" (model: {suspect.instead.label if suspect.instead else 'nothing'})"
+            )
+            number = "    " if score is None else f"{score:.2f}"
+            typer.echo(f"  {number}  {suspect.span.label:<12} {context(suspect)}{seen}")
+    typer.echo(f"all of them: {out / 'suspects.jsonl'}")

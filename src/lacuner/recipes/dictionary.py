@@ -1,0 +1,33 @@
+"""No model at all: find again the names that the weak labels name.
+
+What it does: learns the labelled names by heart, each with its most frequent label, and finds them word for word.
+Assumes: that names do not change and mean one thing; it can never find one that nobody labelled.
+Needs: weak.
+Costs: nothing.
+Departs from the authors: there are none; it says what the dictionary is worth before anything is learned.
+Reference: none.
+"""
+
+from __future__ import annotations
+
+from lacuner.config import Config as BaseConfig
+from lacuner.errors import TrainingError
+from lacuner.models.lookup import LookupTagger, learn_names
+from lacuner.recipes.parts import Splits
+from lacuner.training.run import Run
+
+NEEDS = ("weak",)
+USES: tuple[str, ...] = ()
+
+
+class Config(BaseConfig):
+    """`dictionary` has no settings."""
+
+
+def train(splits: Splits, config: Config, run: Run) -> LookupTagger:
+    """Learn the names of `splits.weak`."""
+    tagger = learn_names(splits.weak or ())
+    if not tagger.names:
+        raise TrainingError("there is no labelled span in the training data: nothing can be learned from it")
+    run.say(f"dictionary: {len(tagger.names):,} names learned by heart")
+    return tagger
