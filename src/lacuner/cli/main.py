@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lacuner import __version__
-from lacuner.cli import check, evaluate, noise, predict, recipes, train
+from lacuner.cli import annotate, check, evaluate, noise, predict, recipes, train
 from lacuner.errors import LacunerError
 
 app = typer.Typer(
@@ -38,6 +38,7 @@ def _options(
 
 
 app.command("check")(check.check)
+app.command("annotate")(annotate.annotate)
 app.add_typer(noise.app, name="noise")
 app.command("train")(train.train)
 app.command("predict")(predict.predict)

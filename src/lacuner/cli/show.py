@@ -30,22 +30,19 @@ def say(text: str) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on standard output; numbers are right-aligned."""
+    """A table on standard output; columns of numbers are right-aligned. Nobody folds it if it is not a terminal."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    cells = [[str(cell) for cell in row] for row in rows]
     table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
-    for row in rows:
-        # labels come from files: they are text, never markup
-        table.add_row(*[escape(str(cell)) for cell in row])
-    Console(soft_wrap=not sys.stdout.isatty()).print(table)
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.1f}"
+        numbers = all(not row[i] or row[i].replace(",", "").replace(".", "").isdigit() for row in cells)
+        table.add_column(column, justify="right" if numbers and i else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*map(escape, row))  # labels come from files: they are text, never markup
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
 def report_lost(lost: Lost, what: str) -> None:

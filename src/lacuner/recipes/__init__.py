@@ -1,7 +1,8 @@
 """The recipes: one file a paper, listed by hand.
 
 A recipe is a module with `NEEDS` (the data it cannot do without; dev it may always have), `USES` (what else it can
-use), `Config` and `train(splits, config, run) -> Tagger`. It never sees any other data. Its docstring, under fixed headings, is what `lacuner recipes` shows.
+use), `Config` and `train(splits, config, run) -> Tagger`. It never sees any other data. Its docstring, under fixed
+headings, is what `lacuner recipes` shows.
 """
 
 from __future__ import annotations
