@@ -25,7 +25,7 @@ from lacuner.annotate import (
 from lacuner.annotate.combine import combine
 from lacuner.annotate.lint import COMMON, NUMBER, SEVERAL, SHORT
 from lacuner.annotate.parallel import AHEAD, in_order
-from lacuner.annotate.run import CHUNK_DOCUMENTS, _LabelChunk
+from lacuner.annotate.run import MOST_DOCUMENTS, _LabelChunk
 from lacuner.annotate.tally import MOST_ROWS
 from lacuner.types import Document, Span
 
@@ -79,7 +79,7 @@ def run(docs: list[Document], workers: int) -> tuple[list[Document], Tally]:
 
 
 def test_workers_change_nothing() -> None:
-    docs = list(make_docs(2 * CHUNK_DOCUMENTS + 7))
+    docs = list(make_docs(2 * MOST_DOCUMENTS + 7))
     one, tally = run(docs, 1)
     assert len(one) == len(docs)
     for workers in (2, 3):

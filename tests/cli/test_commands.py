@@ -4,28 +4,13 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lacuner.corpus import read, write
 from lacuner.types import Document, Span
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    def go(*args: object, status: int = 0) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "lacuner", *map(str, args)]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-        assert done.returncode == status, done.stderr + done.stdout
-        assert "Traceback" not in done.stderr
-        return done
-
-    return go
-
+from tests.cli.conftest import Run
 
 TEXT = "Mara Teel left Halden ."
 WORDS = ((0, 4), (5, 9), (10, 14), (15, 21), (22, 23))
@@ -137,6 +122,16 @@ def test_a_single_text_file_is_said_to_be_a_document_a_line(run: Run, tmp_path: 
     (tmp_path / "x.txt").write_text("one\ntwo\n")
     done = run("check", "x.txt")
     assert "one document a line" in done.stderr and "2 documents" in done.stdout
+
+
+def test_a_command_in_a_process_of_its_own(gold: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "lacuner", "evaluate", "gold.conll", "--gold", "gold.conll", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert json.loads(done.stdout)["f1"] == 1.0
+    command[4] = "nowhere.conll"
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == "lacuner: nowhere.conll: there is no such file or folder"
 
 
 def test_help_and_version(run: Run) -> None:

@@ -199,5 +199,9 @@ def test_bad_configs_are_refused():
     for bad in ({}, {"kind": "huge"}, {**good, "colour": 1}, {"kind": "lstm", "words": "abc", "characters": []}):
         with pytest.raises(ModelFileError):
             build_encoder(bad)
+    wrong = [{"width": 0}, {"width": 10**9}, {"dropout": 1.0}, {"word_dropout": "a"}, {"heads": 3}, {"layers": 0}]
+    for change in wrong:
+        with pytest.raises(ConfigError):
+            build_encoder({**good, **change})
     with pytest.raises(ConfigError):
-        build_encoder({**good, "width": 0})
+        LSTMConfig(layers=10**6)

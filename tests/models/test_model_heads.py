@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.errors import ConfigError, ModelFileError
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models import span as span_module
@@ -161,6 +162,16 @@ def test_greedy_takes_the_most_probable_first():
     found = SpanHead(8, ("X",), 3).decode(SpanScores(logits, fits[None]))
     assert list(zip(found.start.tolist(), found.end.tolist(), strict=True)) == [(1, 2), (2, 4)]
     assert found.score == pytest.approx(torch.tensor([7.0, 2.0]).sigmoid().numpy())
+
+
+def test_bad_settings_are_refused():
+    good = SpanHead(8, LABELS).config()
+    for change in ({"dropout": 1.0}, {"widths": 0}, {"variant": "round"}, {"labels": ["A", "A"]}, {"labels": []}):
+        with pytest.raises(ConfigError):
+            build_head({**good, **change}, 8)
+    for bad in ({}, {"kind": "tail"}, {**good, "colour": 1}):
+        with pytest.raises(ModelFileError):
+            build_head(bad, 8)
 
 
 def test_dropout_forgets_the_same_features_at_every_word():

@@ -14,8 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from ahocorasick_rs import AhoCorasick, Implementation
-
+from lacuner.annotate.automaton import Automaton, Occurrence
 from lacuner.annotate.characters import JOINER, characters
 from lacuner.annotate.entries import Entry
 from lacuner.annotate.normal import Normal, normalise, squeeze, to_original
@@ -69,14 +68,8 @@ class Matcher:
         self.overlaps = overlaps
         self.terms = Terms(self.entries, case, spacing, stop)
         self._word, self._attached = characters()
-        forms = self.terms.collect()
-        forms.reverse()
-        self._automaton = AhoCorasick(
-            (forms.pop() for _ in range(len(forms))),  # while the automaton grows, the forms go
-            store_patterns=False,
-            # Smaller and faster than the other two; what the library chooses by itself depends on the number of terms.
-            implementation=Implementation.ContiguousNFA,
-        )
+        self._automaton = Automaton(self.terms.collect())
+        self._only_words = all(flag & WORD_EDGES == WORD_EDGES for flag in set(self.terms.flags))
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.entries, self.terms.case, self.overlaps, self.terms.stop, self.terms.spacing)
@@ -113,7 +106,7 @@ class Matcher:
         normal = normalise(text, terms.case != "exact")
         if terms.spacing == "tokens":
             normal = squeeze(normal)
-        found = self._automaton.find_matches_as_indexes(normal.text, overlapping=True)
+        found = self._automaton.find(normal.text)
         if not found:
             return []
         whole = self._whole_with_marks(normal, found) if normal.marks else self._whole(normal, found)
@@ -124,10 +117,16 @@ class Matcher:
         flags, entries_of = terms.flags, terms.entries_of
         return [hit for hit in whole if not flags[hit[2]] & CASED or entries_of(hit[2], text[hit[0] : hit[1]])]
 
-    def _whole(self, normal: Normal, found: list[tuple[int, int, int]]) -> list[Hit]:
+    def _whole(self, normal: Normal, found: list[Occurrence]) -> list[Hit]:
         """Those at whose edges the text does not go on with the same word. In a text without marks."""
         word, flags = self._word, self.terms.flags
         text = normal.text + " "  # is there for both edges: text[-1], text[len]
+        if self._only_words:
+            return [
+                (start, end, term)
+                for term, start, end in found
+                if text[end] not in word and text[start - 1] not in word
+            ]
         return [
             (start, end, term)
             for term, start, end in found
@@ -135,7 +134,7 @@ class Matcher:
             or not ((edges & WORD_FIRST and text[start - 1] in word) or (edges & WORD_LAST and text[end] in word))
         ]
 
-    def _whole_with_marks(self, normal: Normal, found: list[tuple[int, int, int]]) -> list[Hit]:
+    def _whole_with_marks(self, normal: Normal, found: list[Occurrence]) -> list[Hit]:
         text = normal.text
         return [(start, end, term) for term, start, end in found if self._edge(text, start) and self._edge(text, end)]
 

@@ -81,22 +81,28 @@ def _inside(chars: Iterable[str], last: str) -> str:
 
 def normalise(text: str, fold: bool) -> Normal:
     """The text in normal form, with the way back."""
-    changes: list[Edges] = []
-    marks = False
     if text.isascii():
         form = text.translate(_ASCII)
-        form = form.casefold() if fold else form
-    elif _odd(fold).search(text) is None:
-        form = text.casefold() if fold else text
-    else:
-        patterns = _patterns(fold, _LAST if _BEYOND.search(text) else _LAST_OF_16_BITS)
-        marks = patterns.attached.search(text) is not None
-        pattern = patterns.single if not marks or _composed(text, fold) else patterns.unit
-        form = _change(text, pattern, partial(_form, fold=fold), fold, changes)
-        marks = marks or (bool(changes) and patterns.attached.search(form) is not None)  # İ folds to i with a dot
-    if "  " in form:
-        form = _change(form, _SPACE_RUN, _one_space, False, changes)
-    return Normal(form, tuple(reversed(changes)), marks)
+        if fold:
+            form = form.casefold()
+        if "  " not in form:
+            return Normal(form, (), False)
+    elif _odd(fold).search(text) is None and "  " not in text:
+        return Normal(text.casefold() if fold else text, (), False)
+    return _normalise_odd(text, fold)
+
+
+def _normalise_odd(text: str, fold: bool) -> Normal:
+    """The same for texts whose offsets may move."""
+    changes: list[Edges] = []
+    patterns = _patterns(fold, _LAST if _BEYOND.search(text) else _LAST_OF_16_BITS)
+    marks = patterns.attached.search(text) is not None
+    pattern = patterns.single if not marks or _composed(text, fold) else patterns.unit
+    text = _change(text, pattern, partial(_form, fold=fold), fold, changes)
+    marks = marks or (bool(changes) and patterns.attached.search(text) is not None)  # İ folds to i with a dot
+    if "  " in text:
+        text = _change(text, _SPACE_RUN, _one_space, False, changes)
+    return Normal(text, tuple(reversed(changes)), marks)
 
 
 def _composed(text: str, fold: bool) -> bool:

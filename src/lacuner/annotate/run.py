@@ -12,10 +12,14 @@ from lacuner.annotate.sources import Source
 from lacuner.annotate.tally import Tally
 from lacuner.types import Document, Span
 
-CHUNK_CHARACTERS, CHUNK_DOCUMENTS = 200000, 1_000
-"""How much is labelled, and sent to a worker, at a time."""
+HERE, SENT = 20_000, 200_000
+"""Characters labelled at a time: here few, so that they stay in the cache; workers are sent many at once."""
 
-Plain = tuple[tuple[tuple[int, int, str, float | None, str | None], ...], ...]
+MOST_DOCUMENTS = 1_000
+"""Documents labelled at a time, at most."""
+
+Plain = list[tuple[int, int, str, float | None, str | None]]
+"""Spans as plain tuples: named ones take five times as long to send from one process to another."""
 
 
 def annotate(
@@ -40,14 +44,14 @@ def annotate(
 
 def _annotate(docs: Iterable[Document], combination: Combination, tally: Tally, workers: int) -> Iterator[Document]:
     if workers <= 1:
-        for chunk in _chunks(docs):
+        for chunk in _chunks(docs, HERE):
             layers = [combination(doc) for doc in chunk]
             tally.add(chunk, layers, combination.sources)
             for doc, layer in zip(chunk, layers, strict=True):
                 doc.spans, doc.unsure = layer.spans, layer.unsure
             yield from chunk
         return
-    for chunk, (found, part) in in_order(_chunks(docs), _LabelChunk(combination), workers):
+    for chunk, (found, part) in in_order(_chunks(docs, SENT), _LabelChunk(combination), workers):
         tally.merge(part)
         for doc, (spans, unsure) in zip(chunk, found, strict=True):
             doc.spans = tuple([Span(*span) for span in spans])
@@ -57,25 +61,29 @@ def _annotate(docs: Iterable[Document], combination: Combination, tally: Tally, 
 
 @dataclass(frozen=True, slots=True)
 class _LabelChunk:
-    """What a worker does. Spans come back as plain tuples: named ones take five times as long to send."""
+    """What a worker does."""
 
     combination: Combination
 
-    def __call__(self, docs: list[Document]) -> tuple[list[Plain], Tally]:
+    def __call__(self, docs: list[Document]) -> tuple[list[tuple[Plain, Plain]], Tally]:
         layers = [self.combination(doc) for doc in docs]
         tally = Tally()
         tally.add(docs, layers, self.combination.sources)
-        return [(tuple(map(tuple, layer.spans)), tuple(map(tuple, layer.unsure))) for layer in layers], tally
+        return [(_plain(layer.spans), _plain(layer.unsure)) for layer in layers], tally
 
 
-def _chunks(docs: Iterable[Document]) -> Iterator[list[Document]]:
+def _plain(spans: tuple[Span, ...]) -> Plain:
+    return [(start, end, label, score, source) for start, end, label, score, source in spans]
+
+
+def _chunks(docs: Iterable[Document], characters: int) -> Iterator[list[Document]]:
     """Copies of the documents without their annotation, some at a time."""
     chunk: list[Document] = []
     size = 0
     for doc in docs:
-        chunk.append(Document(doc.id, doc.text, doc.words, complete=False, meta=doc.meta, where=doc.where))
+        chunk.append(Document(doc.id, doc.text, doc.words, (), (), (), False, doc.meta, doc.where))
         size += len(doc.text)
-        if size >= CHUNK_CHARACTERS or len(chunk) >= CHUNK_DOCUMENTS:
+        if size >= characters or len(chunk) >= MOST_DOCUMENTS:
             yield chunk
             chunk, size = [], 0
     if chunk:

@@ -94,9 +94,8 @@ def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Found:
     flat = matcher.overlaps == "longest"
     entries = [of[term] for _, _, term in hits]
     if not weights and min(entries, default=0) >= 0:  # nearly always
-        places = zip(hits, entries, strict=True)
         # Span(...) itself takes twice as long, and this is the one place where that can be felt
-        spans = [_new(Span, (start, end, labels[entry], None, name)) for (start, end, _), entry in places]
+        spans = [_new(Span, (start, end, labels[of[term]], None, name)) for start, end, term in hits]
         return Found(spans, (), (), (), entries, flat)
     spans, entries = [], []
     choices: list[tuple[Span, ...]] = []

@@ -67,7 +67,7 @@ class Tally:
                 self._add(doc, layer, sources)
             elif layer.spans:
                 self.matched += 1
-                here = [span[2] for span in layer.spans]
+                here = list(map(_label, layer.spans))
                 labels += here
                 labels_a_document += set(here)
                 entries += layer.found[0].entries

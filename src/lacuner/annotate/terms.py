@@ -82,7 +82,7 @@ class Terms:
                 self.stopped.append(number)
                 continue
             exact = None
-            if smart and (len(form) <= ACRONYM or form in COMMON_WORDS):
+            if smart and (form in COMMON_WORDS or (len(form) <= ACRONYM and surface != surface.lower())):
                 plain = form_of(surface, False, spacing)
                 if form in COMMON_WORDS or is_acronym(plain):
                     exact = self._exact[number] = plain

@@ -74,7 +74,7 @@ borrowed dismantled painted examined insured moved delivered lost found returned
 _AGAIN = "inspected measured photographed cleaned tested painted examined insured sealed assembled"
 _BADLY = "measured labelled counted recorded placed handled"
 _WROTE = "drafted signed published revised rejected approved mislaid copied quoted defended circulated amended"
-_FAILED = "failed cracked leaked vanished collapsed rusted jammed broke burned stalled burst"
+_FAILED = "failed cracked leaked vanished collapsed rusted jammed buckled burned stalled burst"
 _SAID = "said reported argued claimed noted explained insisted admitted suggested announced added warned wrote thought"
 _TOLD = "told informed reminded assured warned persuaded convinced"
 _MET = "met thanked interviewed succeeded praised accused sued visited trusted invited replaced consulted"

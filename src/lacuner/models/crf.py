@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lacuner.models.angle import output_layer
-from lacuner.models.dropout import drop_features
+from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.schemes import Scheme, TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
 from lacuner.types import Annotation, CRFScores, Found, Lost, Targets
@@ -44,7 +44,7 @@ class CRFHead(nn.Module):
     ) -> None:
         super().__init__()
         self.tags = TagSet(tuple(labels), scheme)
-        self.dropout = dropout
+        self.dropout = check_rate(dropout)
         self.angle = angle
         self.output = output_layer(width, len(self.tags), angle)
         self.transitions = nn.Parameter(torch.zeros(len(self.tags), len(self.tags)))

@@ -9,6 +9,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lacuner.errors import ConfigError
+
+
+def check_rate(rate: float) -> float:
+    """The rate itself, if it is one."""
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
+        raise ConfigError(f"a dropout of {rate!r} is not a share below 1")
+    return rate
+
 
 def drop_features(vectors: Tensor, rate: float, training: bool) -> Tensor:
     """`[sentences, words, features]` with a share of the features set to zero, a draw a sentence."""

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lacuner.models.angle import output_layer
-from lacuner.models.dropout import drop_features
+from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.schemes import TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
 from lacuner.models.token import decode_tags
@@ -31,7 +31,7 @@ class EntityTypeHead(nn.Module):
     def __init__(self, width: int, labels: Sequence[str], dropout: float = 0.3, angle: bool = False) -> None:
         super().__init__()
         self.tags = TagSet(tuple(labels), "IO")
-        self.dropout = dropout
+        self.dropout = check_rate(dropout)
         self.angle = angle
         self.entity = nn.Linear(width, 1)
         # with a single type there is nothing to choose, and no simplex either

@@ -15,14 +15,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from lacuner.errors import CorpusError, ModelFileError
-from lacuner.models.dropout import drop_features
+from lacuner.errors import ConfigError, CorpusError, ModelFileError
+from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.hashing import normal
 from lacuner.models.packing import index_words, offsets_of, pad_rows
 from lacuner.types import Batch, Features
 
 _LONGEST_WORD = 32
 _PADDING = 1
+_LARGEST = 4096
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,13 @@ class LSTMConfig:
     """Share of the words that are taken for unknown in training, so that the unknown word learns something."""
     words: tuple[str, ...] = ()
     characters: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, least in {"width": 2, "layers": 1, "word": 1, "character": 1}.items():
+            if not least <= getattr(self, name) <= _LARGEST:
+                raise ConfigError(f"{name} of the lstm encoder must lie between {least} and {_LARGEST:,}")
+        check_rate(self.dropout)
+        check_rate(self.word_dropout)
 
 
 class LSTMEncoder(nn.Module):

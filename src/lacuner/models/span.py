@@ -22,7 +22,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from lacuner.errors import ConfigError
-from lacuner.models.dropout import drop_features
+from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.schemes import keep_disjoint
 from lacuner.models.targets import CorpusTargets, span_targets
 from lacuner.types import Annotation, Found, Lost, SpanScores
@@ -50,7 +50,9 @@ class SpanHead(nn.Module):
         if not labels or len(set(labels)) < len(labels):
             raise ConfigError("a model needs at least one label, and no label twice")
         self.labels: tuple[str, ...] = tuple(labels)
-        self.widths, self.variant, self.hidden, self.dropout = widths, variant, hidden, dropout
+        if widths < 1 or hidden < 1:
+            raise ConfigError(f"a span scorer of {widths} widths and {hidden} hidden numbers can score nothing")
+        self.widths, self.variant, self.hidden, self.dropout = widths, variant, hidden, check_rate(dropout)
         self.start = nn.Linear(width, hidden)
         self.end = nn.Linear(width, hidden, bias=False)
         if variant == "width":

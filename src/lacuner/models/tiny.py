@@ -18,10 +18,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lacuner.errors import ConfigError
-from lacuner.models.dropout import drop_each, drop_features
+from lacuner.models.dropout import check_rate, drop_each, drop_features
 from lacuner.models.hashing import GROUPS, word_bags
 from lacuner.models.packing import index_words, offsets_of, pad_rows, run_positions
 from lacuner.types import Batch, Features
+
+# a model file may ask for anything; it gets nothing that would fill the memory by itself
+_SIZES = {"width": (1, 2048), "layers": (1, 64), "rows": (1, 2**20), "feature": (1, 512), "heads": (0, 64)}
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,11 @@ class TinyConfig:
     """Share of the words whose norm is hidden in training, so that the spelling and the context must do."""
 
     def __post_init__(self) -> None:
-        for name, least in {"width": 1, "layers": 1, "rows": 1, "feature": 1, "heads": 0}.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} of the tiny encoder must be at least {least}")
+        for name, (least, most) in _SIZES.items():
+            if not least <= getattr(self, name) <= most:
+                raise ConfigError(f"{name} of the tiny encoder must lie between {least} and {most:,}")
+        for rate in (self.dropout, self.feature_dropout, self.word_dropout):
+            check_rate(rate)
         if self.heads and self.width % self.heads:
             raise ConfigError(f"a width of {self.width} cannot be shared by {self.heads} attention heads")
 

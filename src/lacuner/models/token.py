@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from lacuner.models.angle import output_layer
-from lacuner.models.dropout import drop_features
+from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.schemes import Scheme, TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
 from lacuner.types import Annotation, Found, Lost, TokenScores
@@ -22,7 +22,7 @@ class TokenHead(nn.Module):
     ) -> None:
         super().__init__()
         self.tags = TagSet(tuple(labels), scheme)
-        self.dropout = dropout
+        self.dropout = check_rate(dropout)
         self.angle = angle
         self.output = output_layer(width, len(self.tags), angle)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from accelerate import Accelerator
 from torch import Tensor
 
 from lacuner.errors import TrainingError
@@ -93,6 +94,9 @@ class _Trainer:
         if config.learning_rate is None or config.head_learning_rate is None or config.budget is None:
             raise TrainingError("learning rates and batch budget must be resolved before training")
         self.model, self.features, self.config, self.stage = model, features, config, stage
+        precision = "no" if config.precision == "fp32" else config.precision
+        self.accelerator = Accelerator(cpu=config.device == "cpu", mixed_precision=precision)
+        model.to(self.accelerator.device)
         self.optimizer = make_optimizer(model, config.learning_rate, config.head_learning_rate, config.weight_decay)
         self.budget = config.budget
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -145,7 +149,9 @@ class _Trainer:
             sums = np.zeros(4)
             try:
                 for part in parts:
-                    sums += self._backward(step(part))
+                    with self.accelerator.autocast():
+                        found = step(part)
+                    sums += self._backward(found)
                 break
             except RuntimeError as error:
                 if not _out_of_memory(error) or max(map(len, parts)) == 1:
@@ -163,7 +169,7 @@ class _Trainer:
 
     def _backward(self, found: StepLoss) -> np.ndarray:
         if found.size:
-            found.total.backward()  # type: ignore[no-untyped-call]
+            self.accelerator.backward(found.total)
         return np.array([float(found.total.detach()), found.size, found.known, found.positions])
 
     def save(self, at: _Progress) -> None:

@@ -28,8 +28,9 @@ class TrainConfig(Config):
     """Words in a batch, padding included (sub-words for pretrained encoders); None: what suits the encoder."""
     patience: int | None = Field(None, ge=1)
     """Stop after so many epochs without a better dev score; None: never."""
-    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
-    device: str = "auto"
-    """`auto`, `cpu`, `cuda`, ..."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """bf16 is for machines that compute with it; on most CPUs it is far slower."""
+    device: Literal["auto", "cpu"] = "auto"
+    """`auto` takes a GPU if there is one."""
     checkpoint_seconds: float = Field(120.0, ge=0)
     """Save the state inside an epoch when the last save is older than this; at the end of an epoch it always is."""

@@ -1,0 +1,127 @@
+"""Cells: what is to be trained, each with a key that says everything it depends on.
+
+A cell may stand in several places of the table. `supervised` does not see the noise, so it runs once a data set, encoder
+and seed; where nothing is masked, `trust` and `oracle` learn from the same documents as `supervised` and in the same
+order, so they are the same run (a test compares them).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from lacuner.bench.spec import Spec, gaps_of
+from lacuner.config import load_config
+from lacuner.recipes import RECIPES
+
+FORMAT = 1
+"""Of the rows; rows of another format are not reused."""
+_SUPERVISED = "supervised"
+_SAME_WITHOUT_GAPS = ("trust", "oracle")
+
+
+class Gaps(NamedTuple):
+    """A kind of noise and its rate."""
+
+    kind: str
+    rate: float
+
+    def __str__(self) -> str:
+        return {"given": "as given", "masked": f"masked {self.rate:g}", "surface": f"names dropped {self.rate:g}"}[
+            self.kind
+        ]
+
+
+class Place(NamedTuple):
+    """Where a result stands in the table; one of several with different seeds."""
+
+    data: str
+    gaps: Gaps
+    encoder: str
+    recipe: str
+    """As the spec names it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training and its test."""
+
+    data: str
+    hashes: Mapping[str, str]
+    sentences: int | None
+    gaps: Gaps | None
+    """None: the recipe does not see weak labels."""
+    recipe: str
+    settings: tuple[str, ...]
+    seed: int
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All settings of the recipe, defaults too."""
+        config: dict[str, Any] = load_config(RECIPES[self.recipe].Config, settings=self.settings).model_dump(mode="json")
+        return config
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the result depends on. The settings are those that were given, in whatever order and spelling."""
+        given = load_config(RECIPES[self.recipe].Config, settings=self.settings)
+        return {
+            "format": FORMAT,
+            "data": dict(sorted(self.hashes.items())),
+            "sentences": self.sentences,
+            "noise": None if self.gaps is None else {"kind": self.gaps.kind, "rate": self.gaps.rate},
+            "recipe": self.recipe,
+            "settings": given.model_dump(mode="json", exclude_unset=True),
+            "seed": self.seed,
+        }
+
+    @property
+    def key(self) -> str:
+        text = json.dumps(self.identity, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "hashes": dict(self.hashes), "gaps": None if self.gaps is None else list(self.gaps)}
+
+    def __str__(self) -> str:
+        gaps = "" if self.gaps is None else f" {self.gaps}"
+        return f"{self.data}{gaps}, {self.recipe}, seed {self.seed}"
+
+
+def cell_from_json(row: Mapping[str, Any]) -> Cell:
+    """The inverse of `Cell.as_json`."""
+    gaps = None if row["gaps"] is None else Gaps(*row["gaps"])
+    return Cell(**{**row, "gaps": gaps, "settings": tuple(row["settings"])})
+
+
+def lay_out(spec: Spec, hashes: Mapping[str, Mapping[str, str]]) -> dict[tuple[Place, int], Cell]:
+    """Every place and seed with the cell that belongs there, in the order of the spec."""
+    found: dict[tuple[Place, int], Cell] = {}
+    for name, data in spec.data.items():
+        for gaps in [Gaps(*each) for each in gaps_of(spec, name, data)]:
+            for encoder in spec.encoders:
+                for shown in spec.recipes:
+                    for seed in spec.seeds:
+                        recipe, settings, seen = _actual(spec, shown, encoder, gaps)
+                        cell = Cell(name, hashes[name], data.sentences, seen, recipe, settings, seed)
+                        found[Place(name, gaps, encoder, shown), seed] = cell
+    return found
+
+
+def _actual(spec: Spec, shown: str, encoder: str, gaps: Gaps) -> tuple[str, tuple[str, ...], Gaps | None]:
+    """Which recipe really runs, with which settings, and which noise it sees."""
+    recipe = spec.recipes[shown].recipe
+    has_encoder = "encoder" in RECIPES[recipe].Config.model_fields
+    settings = spec.settings_of(shown, encoder if has_encoder else None)
+    if recipe in _SAME_WITHOUT_GAPS and gaps.kind != "given" and gaps.rate == 0:
+        recipe = _SUPERVISED
+    return recipe, settings, gaps if "weak" in RECIPES[recipe].NEEDS else None
+
+
+def to_run(laid: Mapping[tuple[Place, int], Cell]) -> dict[str, Cell]:
+    """Each cell once, by key. The first seed of everything comes first, so that a half-finished bench shows all."""
+    seeds = list(dict.fromkeys(seed for _, seed in laid))
+    return {cell.key: cell for seed in seeds for (_, own), cell in laid.items() if own == seed}

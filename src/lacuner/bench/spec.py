@@ -1,0 +1,182 @@
+"""What to measure: a TOML file, checked in one go before anything runs."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from lacuner.config import Config, load_config
+from lacuner.errors import ConfigError
+from lacuner.recipes import RECIPES
+
+DEMO = "demo"
+"""The data set that needs no files."""
+FILES = ("gold", "weak", "dev", "test")
+
+Rate = Annotated[float, Field(ge=0, le=1)]
+
+
+def _name(name: str) -> str:
+    if not name.strip() or not name.isprintable() or len(name) > 60:
+        raise PydanticCustomError("name", "a name has 1 to 60 printable characters")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_name)]
+
+
+class DataSpec(Config):
+    """A data set: files in a folder, or the demo corpus, which has none."""
+
+    folder: Path | None = None
+    """Below the data folder of the command line."""
+    gold: str | None = None
+    """Training sentences with complete labels: what is masked, and what `supervised` learns from."""
+    weak: str | None = None
+    """The same sentences with labels of unknown quality, for the noise `given`."""
+    dev: str | None = None
+    test: str | None = None
+    sentences: int | None = Field(None, ge=1)
+    """Learn from the first so many training sentences; None: from all."""
+
+    @field_validator("folder")
+    @classmethod
+    def _below(cls, folder: Path | None) -> Path | None:
+        if folder is not None and (folder.is_absolute() or ".." in folder.parts):
+            raise PydanticCustomError("folder", "a folder below the data folder, which the command line names")
+        return folder
+
+
+class NoiseSpec(Config):
+    """Which labels are missing. A data set without weak labels has no `given`, one without gold nothing else."""
+
+    given: bool = False
+    """The data set's own weak labels; for the demo corpus its dictionary's."""
+    masked: tuple[Rate, ...] = ()
+    """Shares of the entities that lose their label."""
+    surface: tuple[Rate, ...] = ()
+    """Shares of the names that lose their label, with all their mentions."""
+
+
+class RecipeSpec(Config):
+    """A recipe with settings, under the name that the table shows."""
+
+    recipe: str
+    settings: tuple[str, ...] = ()
+    """As after `--set`."""
+
+    @field_validator("recipe")
+    @classmethod
+    def _known(cls, recipe: str) -> str:
+        if recipe not in RECIPES:
+            raise PydanticCustomError("recipe", "must be one of {known}", {"known": ", ".join(RECIPES)})
+        return recipe
+
+    @field_validator("settings")
+    @classmethod
+    def _fit(cls, settings: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if recipe := info.data.get("recipe"):
+            _check_settings(recipe, settings)
+        return settings
+
+
+class Spec(Config):
+    """A bench: every combination is a cell."""
+
+    data: dict[Name, DataSpec] = Field(min_length=1)
+    noise: NoiseSpec
+    recipes: dict[Name, RecipeSpec] = Field(min_length=1)
+    encoders: tuple[str, ...] = Field(("tiny",), min_length=1)
+    seeds: tuple[int, ...] = Field((1, 2, 3), min_length=1)
+    settings: tuple[str, ...] = ()
+    """For all recipes that have such a setting."""
+    compare: tuple[tuple[str, str], ...] | None = None
+    """Pairs of recipes to test for significance; None: each against the first `trust`."""
+
+    @field_validator("seeds", "encoders")
+    @classmethod
+    def _once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(set(values)) < len(values):
+            raise PydanticCustomError("once", "each may be there once")
+        return values
+
+    @field_validator("compare")
+    @classmethod
+    def _there(
+        cls, pairs: tuple[tuple[str, str], ...] | None, info: ValidationInfo
+    ) -> tuple[tuple[str, str], ...] | None:
+        known = info.data.get("recipes")
+        unknown = sorted({name for both in pairs or () for name in both if known is not None and name not in known})
+        if unknown:
+            raise PydanticCustomError("compare", "{name} is no recipe of this bench", {"name": repr(unknown[0])})
+        return pairs
+
+    def settings_of(self, name: str, encoder: str | None) -> tuple[str, ...]:
+        """All settings of a recipe of this bench."""
+        mine = self.recipes[name]
+        known = RECIPES[mine.recipe].Config.model_fields
+        common = [each for each in self.settings if each.partition("=")[0].split(".")[0].strip() in known]
+        chosen = [f'encoder.name="{encoder}"'] if encoder is not None else []
+        return (*common, *mine.settings, *chosen)
+
+
+def _check_settings(recipe: str, settings: tuple[str, ...]) -> None:
+    try:
+        load_config(RECIPES[recipe].Config, settings=settings)
+    except ConfigError as error:
+        # braces would be taken for places to fill in
+        raise PydanticCustomError("settings", "{problem}", {"problem": error.problem}) from error
+
+
+def load_spec(file: str | PathLike[str], data_folder: Path, settings: tuple[str, ...] = ()) -> Spec:
+    """Read and check a spec; its files must be there. Everything that is wrong is said at once."""
+    spec = load_config(Spec, file, settings)
+    problems = [problem for name, data in spec.data.items() for problem in _data_problems(name, data, data_folder)]
+    for name in spec.recipes:
+        try:
+            load_config(RECIPES[spec.recipes[name].recipe].Config, settings=spec.settings_of(name, None))
+        except ConfigError as error:
+            problems.append(f"recipes.{name} with the common settings: {error.problem}")
+    for name, data in spec.data.items():
+        if not gaps_of(spec, name, data):
+            problems.append(f"data.{name}: none of the kinds of noise fits it (given needs weak, the others gold)")
+    if problems:
+        raise ConfigError("; ".join(problems), file=file)
+    return spec
+
+
+def _data_problems(name: str, data: DataSpec, data_folder: Path) -> list[str]:
+    files = {role: getattr(data, role) for role in FILES}
+    if is_demo(name, data):
+        return [f"data.{name}: the demo corpus has no files" for _ in [1] if data.folder or any(files.values())]
+    problems = []
+    if data.folder is None:
+        problems.append(f"data.{name}: a folder is missing (only the data set {DEMO!r} needs none)")
+    if data.test is None:
+        problems.append(f"data.{name}: a test file is missing")
+    if data.gold is None and data.weak is None:
+        problems.append(f"data.{name}: a gold or a weak file is missing")
+    for file in files.values():
+        path = data_folder / (data.folder or "") / (file or "")
+        if data.folder is not None and file is not None and not path.is_file():
+            problems.append(f"data.{name}: there is no file {path}")
+    return problems
+
+
+def is_demo(name: str, data: DataSpec) -> bool:
+    """Whether this is the corpus that lacuner makes itself."""
+    return name == DEMO and data.folder is None
+
+
+def gaps_of(spec: Spec, name: str, data: DataSpec) -> list[tuple[str, float]]:
+    """The kinds of noise that a data set takes part in, with their rates."""
+    demo = is_demo(name, data)
+    found = [("given", 0.0)] if spec.noise.given and (demo or data.weak) else []
+    if demo or data.gold:
+        found += [("masked", rate) for rate in spec.noise.masked]
+        found += [("surface", rate) for rate in spec.noise.surface]
+    return found

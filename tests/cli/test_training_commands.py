@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lacuner.corpus import read, write
+from lacuner.demo import build
+from lacuner.noise import Noise, corrupt
+from tests.cli.conftest import Run
+
+QUICK = ["--set", "train.epochs=6", "--set", "head.kind=token"]
+
+
+@pytest.fixture
+def corpora(tmp_path: Path) -> Path:
+    demo = build()
+    write(corrupt(demo.train[:300], Noise(drop=0.3)), tmp_path / "weak.jsonl")
+    write(demo.dev[:100], tmp_path / "dev.jsonl")
+    return tmp_path
+
+
+def test_train_predict_evaluate(run: Run, corpora: Path) -> None:
+    done = run("train", "--recipe", "trust", "--weak", "weak.jsonl", "--dev", "dev.jsonl", "--out", "run", *QUICK)
+    assert "epoch 6/6" in done.stderr and "words/s" in done.stderr and "dev P" in done.stderr
+    assert "the model finds" in done.stdout and "suspects.jsonl" in done.stdout
+    rows = [json.loads(line) for line in (corpora / "run" / "suspects.jsonl").read_text().splitlines()]
+    assert rows and all({"kind", "document", "start", "end", "label", "text", "context"} <= set(row) for row in rows)
+    weak = {doc.id: doc for doc in read(corpora / "weak.jsonl")}
+    assert all(weak[row["document"]].text[row["start"] : row["end"]] == row["text"] for row in rows)
+    made = json.loads(run("predict", "run", "dev.jsonl", "--out", "found.jsonl", "--json").stdout)
+    assert (made["documents"], made["words_unread"]) == (100, 0)
+    one = json.loads(run("evaluate", "run", "--gold", "dev.jsonl", "--json").stdout)
+    two = json.loads(run("evaluate", "found.jsonl", "--gold", "dev.jsonl", "--json").stdout)
+    assert one["f1"] == two["f1"] > 0.1
+    assert all(span.score is not None for doc in read(corpora / "found.jsonl") for span in doc.spans)
+    again = run("train", "--recipe", "trust", "--weak", "weak.jsonl", "--dev", "dev.jsonl", "--out", "run", *QUICK)
+    assert "finished already" in again.stderr
+
+
+def test_same_seed_same_bytes_in_any_process(corpora: Path) -> None:
+    lines = (corpora / "weak.jsonl").read_text().splitlines(keepends=True)
+    (corpora / "a.jsonl").write_text("".join(lines[:150]))
+    (corpora / "b.jsonl").write_text("".join(lines[150:]))
+    hashes = set()
+    for name, files, seed in (("x", ["a.jsonl", "b.jsonl"], "0"), ("y", ["b.jsonl", "a.jsonl"], "77")):
+        weak = [part for file in files for part in ("--weak", file)]
+        command = [sys.executable, "-m", "lacuner", "train", "--recipe", "trust", *weak, "--out", name, *QUICK]
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": seed}
+        subprocess.run(command, cwd=corpora, env=env, capture_output=True, check=True)
+        hashes.add(hashlib.sha256((corpora / name / "model" / "model.safetensors").read_bytes()).hexdigest())
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--recipe", "supervised", "--weak", "weak.jsonl"], "the recipe supervised needs --gold"),
+        (["--recipe", "oracle"], "the recipe oracle needs --weak and --gold"),
+        (["--recipe", "magic", "--weak", "weak.jsonl"], "there is no recipe 'magic'"),
+        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "giant"], "there is no encoder 'giant'"),
+        (["--recipe", "trust", "--weak", "weak.jsonl", "--set", "train.epoch=1"], "did you mean 'epochs'?"),
+        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "hf:/no/such/folder"], "there is no such folder"),
+        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "run:nowhere"], "there is no model here"),
+        (["--recipe", "trust", "--weak", "bare.jsonl"], "no labelled span"),
+    ],
+)
+def test_a_users_mistake_is_one_sentence(run: Run, corpora: Path, args: list[str], words: str) -> None:
+    (corpora / "bare.jsonl").write_text('{"text": "nothing"}\n')
+    done = run("train", "--out", "run", *args, status=2)
+    assert words in done.stderr.strip().splitlines()[-1]
+
+
+def test_a_run_folder_that_is_none(run: Run, corpora: Path) -> None:
+    assert "there is no model here" in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
+
+
+def test_recipes_are_listed_and_explained(run: Run) -> None:
+    from lacuner.recipes import RECIPES
+
+    out = run("recipes").stdout
+    assert all(name in out for name in RECIPES)
+    out = run("recipes", "partial").stdout
+    assert "Assumes:" in out and "train.epochs = 15" in out and "frequent = 20" in out
+    assert set(json.loads(run("recipes", "--json").stdout)) == set(RECIPES)
+    assert "there is no recipe" in run("recipes", "magic", status=2).stderr

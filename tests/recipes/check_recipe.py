@@ -1,0 +1,133 @@
+"""The conformance suite: what every recipe must do, whatever its paper says.
+
+Trains on twenty documents; gives the same bytes again, whatever the order of the documents and the hash seed; goes on
+after a kill (tests/training/test_kill.py); never takes an unsure span for a negative; never sees gold it does not need;
+survives documents and batches without entities; says in one sentence when nothing can be learned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from lacuner.config import load_config
+from lacuner.corpus.words import words_of
+from lacuner.demo import build
+from lacuner.errors import TrainingError
+from lacuner.models.targets import CorpusTargets
+from lacuner.recipes import RECIPES
+from lacuner.recipes.parts import Splits
+from lacuner.recipes.train import Trained, train
+from lacuner.types import Document, Span
+
+SETTINGS = ["train.epochs=2", "train.budget=256"]
+
+
+class Poisoned(Sequence[Document]):
+    """Gold that nobody may look at."""
+
+    def __len__(self) -> int:
+        raise AssertionError("a recipe looked at gold that it does not need")
+
+    def __getitem__(self, at: Any) -> Any:
+        raise AssertionError("a recipe looked at gold that it does not need")
+
+
+class Case:
+    """One recipe with a head, on twenty documents."""
+
+    def __init__(self, recipe: str, head: str) -> None:
+        self.recipe = recipe
+        demo = build()
+        self.gold = demo.train[:20]
+        self.weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in self.gold]
+        self.dev = demo.dev[:10]
+        settings = [*SETTINGS, f"head.kind={head}"] if "head" in RECIPES[recipe].Config.model_fields else []
+        self.config = load_config(RECIPES[recipe].Config, settings=settings)
+
+    def run(self, folder: Path, seed: int = 1, **data: Any) -> Trained:
+        torch.set_num_threads(1)
+        needs = RECIPES[self.recipe].NEEDS
+        given: dict[str, Any] = {"weak": self.weak, "gold": self.gold if "gold" in needs else Poisoned()}
+        given = {**given, "dev": self.dev, **data}
+        if "weak" not in needs:
+            given["weak"] = None
+        return train(self.recipe, Splits(**given), folder, self.config, seed)
+
+
+def weights(folder: Path) -> str:
+    files = [file for file in sorted((folder / "model").rglob("*")) if file.is_file()]
+    assert files
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def check_recipe(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of the above."""
+    trained = case.run(folder / "a")
+    assert trained.tagger.labels
+    assert (folder / "a" / "suspects.jsonl").exists() == ("weak" in RECIPES[case.recipe].NEEDS)
+    found = list(trained.tagger.predict(case.dev))
+    assert [doc.text for doc in found] == [doc.text for doc in case.dev]
+    again = case.run(folder / "a")
+    assert [doc.spans for doc in again.tagger.predict(case.dev)] == [doc.spans for doc in found], (
+        "a finished run is loaded"
+    )
+
+    shuffled = {
+        name: random.Random(3).sample(docs, len(docs)) for name, docs in (("weak", case.weak), ("gold", case.gold))
+    }
+    if "gold" not in RECIPES[case.recipe].NEEDS:
+        shuffled["gold"] = Poisoned()  # type: ignore[assignment]
+    case.run(folder / "b", **shuffled)
+    assert weights(folder / "a") == weights(folder / "b"), "the order of documents decides nothing"
+    if case.recipe != "dictionary":
+        case.run(folder / "c", seed=2)
+        assert weights(folder / "a") != weights(folder / "c"), "another seed, other weights"
+    _check_empty(case, folder)
+    _check_unsure(case, folder, monkeypatch)
+
+
+def _check_empty(case: Case, folder: Path) -> None:
+    """Documents without entities, without words, and nothing but those."""
+    bare = [Document(f"bare{i}", f"nothing to see here {i}", complete=doc.complete) for i, doc in enumerate(case.weak)]
+    bare += [Document("empty", ""), Document("space", "  ")]
+    case.run(folder / "d", weak=[*case.weak, *bare], gold=[*case.gold, *[replace(doc, complete=True) for doc in bare]])
+    with pytest.raises(TrainingError, match="no labelled span"):
+        case.run(folder / "e", weak=bare, gold=[replace(doc, complete=True) for doc in bare])
+
+
+def _check_unsure(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second word of every document is unsure: nothing that touches it may ever be known."""
+    gold = [doc for doc in build().train[:200] if doc.spans and _second_word_is_free(doc)][:20]
+    assert len(gold) == 20
+    gold = [replace(doc, unsure=(Span(*words_of(doc)[1], ""),)) for doc in gold]
+    weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in gold]
+    seen: list[torch.Tensor] = []
+    collate = CorpusTargets.collate
+
+    def spy(self: CorpusTargets, indices: Any) -> Any:
+        targets = collate(self, indices)
+        seen.append(targets.known)
+        return targets
+
+    monkeypatch.setattr(CorpusTargets, "collate", spy)
+    case.run(folder / "f", weak=weak, gold=gold if "gold" in RECIPES[case.recipe].NEEDS else Poisoned())
+    monkeypatch.undo()
+    assert bool(seen) == (case.recipe != "dictionary")
+    for known in seen:
+        assert known.any()
+        assert not known[:, 1].any()
+        if known.dim() == 3:  # spans: those from the first word that reach the second, too
+            assert not known[:, 0, 1:].any()
+
+
+def _second_word_is_free(doc: Document) -> bool:
+    words = words_of(doc)
+    return len(words) > 1 and not any(span.start < words[1][1] and words[1][0] < span.end for span in doc.spans)
