@@ -42,6 +42,19 @@ def test_every_command_runs(page: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
 
 
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    from lacuner import load
+    from lacuner.demo.files import write_demo
+
+    [code] = blocks(ROOT / "README.md", "python")
+    assert len(code.strip().splitlines()) <= 11
+    write_demo(tmp_path / "demo")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Count(correct=" in done.stdout
+    assert load(tmp_path / "demo" / "run")("Mara Teel left Halden.").text == "Mara Teel left Halden."
+
+
 def test_the_readme_has_commands() -> None:
     lines = commands(ROOT / "README.md")
     assert len(lines) >= 10

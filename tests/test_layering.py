@@ -27,7 +27,7 @@ LAYERS = [
     {"training"},
     {"recipes"},
     {"bench", "audit", "export"},
-    {"cli"},
+    {"cli", "api"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # library -> the only places that may import it

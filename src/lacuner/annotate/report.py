@@ -260,10 +260,9 @@ def visible(text: str) -> str:
 # Pictures. matplotlib measures text with fonts that lack most scripts; so it draws numbers and the placeholders
 # `name 0`, `name 1` ..., which the names replace afterwards. Its colours stand for variables of the page's style.
 
-_WIDTH, _LEFT, _ROW, _COLUMNS = 360, 118, 22, 18
+_WIDTH, _ROW, _ROOM = 360, 24, 130
 _INK, _SHADES = "#000001", tuple(f"#00001{number}" for number in range(5))
 _VARIABLES = {_INK: "var(--ink)"} | {shade: f"var(--shade{number})" for number, shade in enumerate(_SHADES)}
-
 
 _Bar = tuple[float, float, str, Mapping[int, float]]
 """Beside which row it lies, how high it is, what it says, and its parts: length, as a share of the space, by shade."""
@@ -285,9 +284,9 @@ def _pictures(facts: Mapping[str, Any]) -> dict[str, str]:
         names = list(types)[:ROWS]
         bars, fates = [], list[_Bar]()
         for row, name in enumerate(names):
-            for at, what, shade in ((row - 0.2, "precision", 0), (row + 0.2, "recall", 2)):
+            for at, what, shade in ((row - 0.17, "precision", 0), (row + 0.17, "recall", 2)):
                 share = gold["per_type"][name][what]
-                bars.append((at, 0.34, f"{100 * share:.1f}", {shade: share / 1.2}))
+                bars.append((at, 0.3, f"{100 * share:.1f}", {shade: share / 1.2}))
             kinds = gold["kinds_per_type"][name]
             total = 1.02 * sum(kinds[fate] for fate in FATES)
             fates.append((row, 0.62, "", {shade: kinds[fate] / total for shade, fate in enumerate(FATES)}))
@@ -304,20 +303,21 @@ def _svg(names: Sequence[str], bars: Iterable[_Bar], description: str) -> str:
     if not names:
         return ""
     stream = io.StringIO()
+    left = (max(_room(_cut(name)) for name in names) + 8) / _WIDTH
     with mpl.rc_context():
         mpl.rcdefaults()  # the user's own taste would change the bytes
         mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "lacuner", "text.color": _INK})
         figure = Figure(figsize=(_WIDTH / 72, _ROW * len(names) / 72), frameon=False)
-        axes = figure.add_axes((_LEFT / _WIDTH, 0, 1 - _LEFT / _WIDTH, 1), xlim=(0, 1), ylim=(len(names) - 0.5, -0.5))
+        axes = figure.add_axes((left, 0, 1 - left, 1), xlim=(0, 1), ylim=(len(names) - 0.5, -0.5))
         axes.set_axis_off()
         for row in range(len(names)):
-            axes.text(-0.03, row, f"name {row}", ha="right", va="center", size=11)
+            axes.text(-0.02, row, f"name {row}", ha="right", va="center", size=11)
         for at, height, text, parts in bars:
-            left = 0.0
+            end = 0.0
             for shade, length in parts.items():
-                axes.barh(at, length, height, left, color=_SHADES[shade], clip_on=False)
-                left += length
-            axes.text(left + 0.02, at, text, va="center", size=min(11, 26 * height))
+                axes.barh(at, length, height, end, color=_SHADES[shade], clip_on=False)
+                end += length
+            axes.text(end + 0.02, at, text, va="center", size=11 if height > 0.5 else 9)
         figure.savefig(stream, format="svg", metadata={"Date": None})
     return _inline(stream.getvalue(), {f"name {row}": name for row, name in enumerate(names)}, description)
 
@@ -329,7 +329,7 @@ def _inline(svg: str, names: Mapping[str, str], description: str) -> str:
     for element in drawn.iter():
         tag = element.tag.rpartition("}")[2]
         if tag in ("path", "text"):
-            # the page's font, not matplotlib's, which newer versions name apart and older ones with the size
+            # not matplotlib's font but the page's; older versions name it with the size
             style = re.sub(r"font-family:[^;]*; ?", "", element.attrib["style"])
             style = re.sub(r"font: ([\d.]+px)[^;]*", r"font-size: \1", style)
             style = re.sub(r"#\w{6}", lambda found: _VARIABLES[found.group()], style)
@@ -339,11 +339,12 @@ def _inline(svg: str, names: Mapping[str, str], description: str) -> str:
     return ElementTree.tostring(picture, encoding="unicode")
 
 
+def _room(name: str) -> float:
+    """About how wide a name is, whatever the font."""
+    return sum(12 if east_asian_width(char) in "WF" else 9 if char.isupper() else 7 for char in name)
+
+
 def _cut(name: str) -> str:
-    """As much of a name as there is room for; Chinese characters take twice the room of letters."""
-    room = _COLUMNS
-    for at, char in enumerate(name):
-        room -= 2 if east_asian_width(char) in "WF" else 1
-        if room < 0:
-            return name[: max(at - 1, 1)] + "…"
-    return name
+    """As much of a name as there is room for."""
+    whole = _room(name) <= _ROOM
+    return name if whole else next(name[:end] for end in range(20, -1, -1) if _room(name[:end]) < _ROOM - 10) + "…"

@@ -68,9 +68,7 @@ def compare(a: np.ndarray, b: np.ndarray, *, samples: int = SAMPLES, seed: int =
         swapped.append(_differences(kinds, times - swaps, swaps))
     bootstrap, chance = np.concatenate(drawn), np.concatenate(swapped)
     low, high = np.quantile(bootstrap, [0.025, 0.975]).tolist()
-    return Comparison(
-        real, low, high, _share(bootstrap - real, abs(real)), _share(chance, abs(real)), sentences=len(a)
-    )
+    return Comparison(real, low, high, _share(bootstrap - real, abs(real)), _share(chance, abs(real)), sentences=len(a))
 
 
 def _differences(kinds: np.ndarray, times: np.ndarray, swapped: np.ndarray | None = None) -> np.ndarray:

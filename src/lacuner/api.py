@@ -1,0 +1,80 @@
+"""lacuner from Python: plain functions on documents, for notebooks and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from lacuner import load
+from lacuner.annotate import Source, Tally, dictionary_source, load_dictionary
+from lacuner.annotate import annotate as annotate_by
+from lacuner.annotate.terms import Case
+from lacuner.corpus import read, write
+from lacuner.evaluate import score
+from lacuner.noise import Noise, corrupt, measure
+from lacuner.types import Document, Lost, Span
+
+if TYPE_CHECKING:
+    from lacuner.models.files import AnyTagger
+
+__all__ = [
+    "Document",
+    "Lost",
+    "Noise",
+    "Span",
+    "annotate",
+    "corrupt",
+    "load",
+    "measure",
+    "predict",
+    "read",
+    "score",
+    "train",
+    "write",
+]
+
+
+def annotate(
+    docs: Iterable[Document],
+    dictionary: str | PathLike[str] | None = None,
+    *,
+    case: Case = "smart",
+    sources: Iterable[Source] = (),
+    tally: Tally | None = None,
+) -> Iterator[Document]:
+    """Documents with weak labels from a dictionary file, and from other sources, which come after it in priority."""
+    first = [] if dictionary is None else [dictionary_source(load_dictionary(dictionary).entries, case=case)]
+    return annotate_by(docs, [*first, *sources], tally=tally)
+
+
+def train(
+    recipe: str,
+    out: str | PathLike[str],
+    *,
+    settings: Iterable[str] = (),
+    seed: int = 1,
+    say: Callable[[str], Any] | None = None,
+    **data: Iterable[Document] | None,
+) -> AnyTagger:
+    """Train by a recipe into the folder `out`; the same call continues, or loads, what is there.
+
+    `data` are `weak=`, `gold=`, `dev=` and `unlabeled=`, as the recipe needs them; `settings` are written as after
+    `--set`, for example `["train.epochs=5", "encoder.name=lstm"]`; `say=print` shows how it goes.
+    """
+    from lacuner.config import load_config
+    from lacuner.recipes import RECIPES
+    from lacuner.recipes.parts import Splits
+    from lacuner.recipes.train import check_needs
+    from lacuner.recipes.train import train as train_splits
+    from lacuner.training.run import quiet
+
+    check_needs(recipe, [role for role, docs in data.items() if docs is not None])
+    splits = Splits(**{role: None if docs is None else list(docs) for role, docs in data.items()})
+    config = load_config(RECIPES[recipe].Config, settings=settings)
+    return train_splits(recipe, splits, out, config, seed, say or quiet).tagger
+
+
+def predict(tagger: AnyTagger | str | PathLike[str], docs: Iterable[Document]) -> Iterator[Document]:
+    """The documents with the spans that a tagger, or the one in a folder, finds in them."""
+    return (load(tagger) if isinstance(tagger, str | PathLike) else tagger).predict(docs)

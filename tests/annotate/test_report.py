@@ -1,0 +1,247 @@
+"""The report: its facts, its sample, its bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from lacuner.annotate import (
+    Entry,
+    Judgement,
+    Tally,
+    annotate,
+    capitalised_source,
+    dictionary_source,
+    lint,
+    read_stop_list,
+    regex_source,
+)
+from lacuner.annotate.report import EXAMPLES, MISSED, Examples, Labelling, render, report_json, write_report
+from lacuner.errors import CorpusError
+from lacuner.noise import measure
+from lacuner.types import Document, Lost, Span
+
+ENTRIES = [Entry("Halden", "PLACE"), Entry("Mara Teel", "PERSON"), Entry("Ross", "PERSON"), Entry("Ross", "PLACE")]
+TEXTS = [
+    "Mara Teel left Halden.",
+    "In Halden nobody knew Ross.",
+    "Bram Oster met Mara Teel in 1912.",
+    "Nothing to see.",
+    "Bram Oster and Bram Oster again, near Lower Halden.",
+]
+GOLD = [
+    [(0, 9, "PERSON"), (15, 21, "PLACE")],
+    [(3, 9, "PLACE"), (22, 26, "PERSON")],
+    [(0, 10, "PERSON"), (15, 24, "PERSON")],
+    [],
+    [(0, 10, "PERSON"), (15, 25, "PERSON"), (38, 50, "PLACE")],
+]
+
+
+def labelling(gold: bool = True, more: bool = False) -> Labelling:
+    docs = [Document(str(number), text) for number, text in enumerate(TEXTS)]
+    truth = [
+        Document(doc.id, doc.text, spans=tuple(Span(*span) for span in spans), complete=True)
+        for doc, spans in zip(docs, GOLD, strict=True)
+    ]
+    sources = [dictionary_source(ENTRIES)]
+    if more:
+        sources += [regex_source("YEAR", r"\b\d{4}\b"), capitalised_source()]
+    tally, examples, judgement = Tally(), Examples(), Judgement()
+    weak = []
+    for doc, real in zip(annotate(docs, sources, tally=tally), truth, strict=True):
+        examples.add(doc, real if gold else None)
+        judgement.add(doc, real)
+        weak.append(doc)
+    return Labelling(
+        title="Five texts",
+        settings={"corpus": Path("texts"), "dictionary": [Path("a.tsv"), Path("b.tsv")], "case": "smart"},
+        tally=tally,
+        sources=sources,
+        examples=examples,
+        lint_rows=lint(sources[0], tally, judgement=judgement if gold else None),
+        measured=measure(weak, truth) if gold else None,
+    )
+
+
+def test_facts() -> None:
+    facts = report_json(labelling())
+    assert facts["documents"] == 5 and facts["documents_with_a_match"] == 4
+    assert facts["spans"] == {"PLACE": 3, "PERSON": 2}
+    assert facts["unsure"] == {"PERSON": 1, "PLACE": 1}
+    [unsure] = facts["unsure_places"]
+    assert unsure["labels"] == ("PERSON", "PLACE") and unsure["places"] == 1
+    assert [example["text"] for example in unsure["examples"]] == ["Ross"]
+    assert {example["text"] for example in facts["examples"]["PLACE"]} == {"Halden"}
+    assert facts["top_entries"][0]["surface"] == "Halden" and facts["top_entries"][0]["matches"] == 3
+    assert facts["suspicious"][0]["surface"] == "Ross"
+    assert facts["gold"]["correct"] == 4 and facts["gold"]["gold"] == 9
+    assert facts["settings"] == {"corpus": "texts", "dictionary": ["a.tsv", "b.tsv"], "case": "smart"}
+    assert facts["lost"] == {"labelling": {}}
+    assert json.loads(json.dumps(facts, allow_nan=False))["missed"] == facts["missed"]
+
+
+def test_what_is_missed() -> None:
+    missed = report_json(labelling())["missed"]
+    assert missed[0] == {
+        "surface": "Bram Oster",
+        "label": "PERSON",
+        "mentions": 3,
+        "missed": 3,
+        "unsure": 0,
+        "other": 0,
+    }
+    rest = {row["surface"]: (row["missed"], row["unsure"], row["other"]) for row in missed[1:]}
+    assert rest == {"Ross": (1, 1, 0), "Lower Halden": (1, 0, 1)}
+
+
+def test_right_and_wrong_examples() -> None:
+    facts = report_json(labelling())
+    assert [example["right"] for example in facts["examples"]["PERSON"]] == [True]
+    assert all(example["right"] is None for example in report_json(labelling(gold=False))["examples"]["PERSON"])
+
+
+def test_the_page_says_it() -> None:
+    page = render(report_json(labelling(more=True)))
+    for phrase in (
+        "Five texts",
+        "80.0 %",
+        "Bram Oster met <mark>Mara Teel</mark> in 1912.",
+        "Looks like a name, of no known type",
+        "Bram Oster",
+        "several labels",
+        "There is nothing we would stop.",
+        "Every row could be used.",
+        "YEAR",
+        "capitalised",
+        "not in gold",
+    ):
+        assert phrase in page, phrase
+    assert page.count("<svg") == 3
+
+
+def test_without_gold_and_without_anything() -> None:
+    page = render(report_json(labelling(gold=False)))
+    assert page.count("<svg") == 1 and "Against gold" not in page and "in gold" not in page
+    nothing = Labelling(title="", settings={}, tally=Tally(), sources=[], examples=Examples())
+    page = render(report_json(nothing))
+    assert "<svg" not in page and "Nothing was found." in page
+
+
+def test_losses_are_said() -> None:
+    run = labelling()
+    run.tally.lost.span(Document("d7", "Mara Teel"), Span(0, 4, "PERSON"), "does not fit the words")
+    other = Lost()
+    other.count("unsure spans")
+    facts = report_json(
+        Labelling(
+            title="",
+            settings={},
+            tally=run.tally,
+            sources=[],
+            examples=Examples(),
+            lost={"writing": other},
+            problems=["a.tsv:3: empty"],
+        )
+    )
+    assert facts["lost"] == {"labelling": {"does not fit the words": 1}, "writing": {"unsure spans": 1}}
+    assert facts["lost_spans"][0]["text"] == "Mara"
+    page = render(facts)
+    assert "d7" in page and "unsure spans" in page and "a.tsv:3: empty" in page
+
+
+def test_the_stop_list_can_be_copied(tmp_path: Path) -> None:
+    docs = [Document(str(number), "The Will of the people, the Will.") for number in range(3)]
+    source = dictionary_source([Entry("Will", "PERSON")])
+    tally = Tally()
+    list(annotate(docs, [source], tally=tally))
+    rows = lint(source, tally)
+    page = render(
+        report_json(
+            Labelling(title="", settings={}, tally=tally, sources=[source], examples=Examples(), lint_rows=rows)
+        )
+    )
+    copied = page.split("<pre>")[1].split("</pre>")[0].replace("<bdi>", "").replace("</bdi>", "")
+    (tmp_path / "stop.txt").write_text(copied, encoding="utf-8")
+    assert read_stop_list(tmp_path / "stop.txt") == {"Will"}
+
+
+def test_same_facts_same_bytes(tmp_path: Path) -> None:
+    write_report(tmp_path / "a" / "one.html", labelling(more=True))
+    code = (
+        "from tests.annotate.test_report import labelling, write_report; "
+        f"write_report({str(tmp_path / 'two.html')!r}, labelling(more=True))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONHASHSEED": "7"})
+    assert (tmp_path / "a" / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+    assert b'viewBox="0 0 360 ' in (tmp_path / "two.html").read_bytes()
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CorpusError, match="cannot write"):
+        write_report(tmp_path / "file" / "report.html", labelling())
+
+
+def test_other_scripts_make_no_warning_and_stay_text() -> None:
+    tally = Tally(documents=1)
+    names = ["品牌", "ยี่ห้อ", "العلامة", "🏴‍☠️", "$x_{", "长" * 40, "W" * 40, "name 0"]
+    tally.spans.update({name: 9 - number for number, name in enumerate(names)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = render(report_json(Labelling(title="", settings={}, tally=tally, sources=[], examples=Examples())))
+    drawing = page.split("<svg")[1].split("</svg>")[0]
+    for name in names[:5]:
+        assert f">{name}</text>" in drawing
+    assert f">{'长' * 9}…</text>" in drawing and f">{'W' * 13}…</text>" in drawing
+    assert drawing.count(">name 0</text>") == 1
+
+
+def test_examples_do_not_depend_on_order() -> None:
+    rng = random.Random(1)
+    docs = []
+    for number in range(500):
+        name = f"N{int(rng.paretovariate(0.7)) % 90}"
+        docs.append(Document(str(number), f"text {number} of {name} here", spans=(Span(0, 4, "A"),)))
+        docs[-1].spans = (Span(docs[-1].text.index(name), docs[-1].text.index(name) + len(name), "A"),)
+    results = []
+    for _ in range(3):
+        examples = Examples()
+        for doc in docs:
+            examples.add(doc)
+        results.append(examples.of_labels())
+        rng.shuffle(docs)
+    assert results[0] == results[1] == results[2]
+    texts = [example["text"] for example in results[0]["A"]]
+    assert len(texts) == len(set(texts)) == EXAMPLES
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lacuner.annotate.report.MOST_KEYS", 100)
+    examples = Examples()
+    for number in range(150):
+        examples.add(Document("", f"N{number}"), Document("", f"N{number}", spans=(Span(0, len(f"N{number}"), "A"),)))
+    assert examples.uncounted == 50
+    assert len(examples.missed()) == MISSED
+
+
+def test_context_is_cut_between_words() -> None:
+    examples = Examples()
+    text = "word " * 40 + "Name" + " word" * 40
+    examples.add(Document("", text, spans=(Span(200, 204, "A"),)))
+    [example] = examples.of_labels()["A"]
+    assert example["before"].startswith("… word ") and example["before"].endswith(" word ")
+    assert example["after"].endswith(" word …")
+
+
+def test_importing_it_is_light() -> None:
+    code = "import sys, lacuner.annotate.report; print(*{'matplotlib', 'jinja2', 'torch'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
