@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lacuner.annotate import automaton
 from lacuner.annotate.entries import Entry
 from lacuner.annotate.matcher import Matcher
 from lacuner.annotate.terms import is_acronym, is_common_word
@@ -151,6 +152,14 @@ def test_settings_are_checked() -> None:
 def test_any_text_can_be_searched() -> None:
     matcher = Matcher([Entry("a", "X"), Entry("\ud800", "X")])
     assert [match[:2] for match in matcher.find("\ud800 a \udfff\0")] == [(0, 1), (2, 3), (4, 5)]
+
+
+@pytest.mark.parametrize("limit", [0, 1_000])
+def test_characters_of_all_widths_in_a_chinese_dictionary(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    monkeypatch.setattr(automaton, "LOW_BYTE_FIRST", limit)
+    terms = ["中国", "\U00020000中", "abc", "\U0001f600", "é中", "\u4e00\u4e01", "\u0041\u4e4e\u4e00"]
+    text = "\U0001f600abc中国\U00020000中é中\U0001f600\U00020000x\u4e4e\u4e00\u4e01中"
+    assert found(terms, text) == ["\U0001f600", "abc", "中国", "\U00020000中", "é中", "\U0001f600", "\u4e00\u4e01"]
 
 
 SCALE = """

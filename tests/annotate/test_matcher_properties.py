@@ -63,6 +63,13 @@ def test_alphabet_of_t4(terms: list[str], text: str, case: str) -> None:
     check(terms, text, case)
 
 
+@settings(max_examples=200)
+@given(st.lists(st.text("中日\u4e4e\u4e00Aé\U00020000\U0001f469", min_size=1, max_size=4), max_size=8),
+       st.text("中日\u4e4e\u4e00Aé\U00020000\U0001f469 ", max_size=24), cases)  # fmt: skip
+def test_mostly_chinese_dictionaries(terms: list[str], text: str, case: str) -> None:
+    check([*terms, "中日中日"], text, case)
+
+
 @settings(max_examples=600)
 @given(nasty_surfaces, nasty_texts, cases)
 def test_nasty_alphabet(terms: list[str], text: str, case: str) -> None:

@@ -12,6 +12,9 @@ from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 Occurrence = tuple[int, int, int]
 """The number of the string, start, end."""
 
+LOW_BYTE_FIRST = 300_000
+"""Of so many strings at most."""
+
 # Smaller and faster than the other two; what the library would choose depends on the number of strings.
 _KIND = Implementation.ContiguousNFA
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
@@ -22,6 +25,7 @@ class Automaton:
 
     The library works on bytes, and goes from one to the next with a look at memory each time. Where the strings are
     mostly Chinese or Japanese, three bytes a character in UTF-8, we hand it UTF-16, which takes a third off the time.
+    With the low byte first it is faster still, but needs a kilobyte of memory a string while the automaton is built.
     """
 
     find: Callable[[str], list[Occurrence]]
@@ -29,27 +33,26 @@ class Automaton:
 
     def __init__(self, strings: list[str]) -> None:
         sample = "".join(strings[:: len(strings) // 10_000 + 1])
-        self._wide: BytesAhoCorasick | None = None
         if len(sample.encode()) > 2 * len(sample):
-            self._wide = BytesAhoCorasick((each.encode("utf-16-le") for each in _drain(strings)), implementation=_KIND)
-            self.find = self._find_wide
+            encoding = "utf-16-le" if len(strings) <= LOW_BYTE_FIRST else "utf-16-be"
+            encoded = (string.encode(encoding) for string in _drain(strings))
+            wide = BytesAhoCorasick(encoded, implementation=_KIND)
+            self.find = partial(_find_wide, wide, encoding)
         else:
             narrow = AhoCorasick(_drain(strings), store_patterns=False, implementation=_KIND)
             self.find = partial(narrow.find_matches_as_indexes, overlapping=True)
 
-    def _find_wide(self, text: str) -> list[Occurrence]:
-        assert self._wide is not None
-        data = text.encode("utf-16-le")
-        found = self._wide.find_matches_as_indexes(data, overlapping=True)
-        # what begins at an odd byte is made of halves of characters
-        whole = [(number, start >> 1, end >> 1) for number, start, end in found if not start & 1]
-        if len(data) == 2 * len(text):
-            return whole
-        # characters beyond 16 bits take two units: these are the places of the second ones
-        extra = [match.start() + before + 1 for before, match in enumerate(_BEYOND.finditer(text))]
-        return [
-            (number, start - bisect_left(extra, start), end - bisect_left(extra, end)) for number, start, end in whole
-        ]
+
+def _find_wide(automaton: BytesAhoCorasick, encoding: str, text: str) -> list[Occurrence]:
+    data = text.encode(encoding)
+    found = automaton.find_matches_as_indexes(data, overlapping=True)
+    # what begins at an odd byte is made of halves of characters
+    whole = [(number, start >> 1, end >> 1) for number, start, end in found if not start & 1]
+    if len(data) == 2 * len(text):
+        return whole
+    # characters beyond 16 bits take two units: these are the places of the second ones
+    extra = [match.start() + before + 1 for before, match in enumerate(_BEYOND.finditer(text))]
+    return [(number, start - bisect_left(extra, start), end - bisect_left(extra, end)) for number, start, end in whole]
 
 
 def _drain(strings: list[str]) -> Iterator[str]:

@@ -86,7 +86,8 @@ class Terms:
                 plain = form_of(surface, False, spacing)
                 if form in COMMON_WORDS or is_acronym(plain):
                     exact = self._exact[number] = plain
-            term = terms.setdefault(form, len(terms))
+            # an equal string that is there already takes no second room
+            term = terms.setdefault(surface if form == surface else form, len(terms))
             if term == len(self.of):
                 self.of.append(number)
                 self.flags.append(_flags(form))

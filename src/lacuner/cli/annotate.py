@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +11,10 @@ import typer
 from lacuner.cli import options
 
 if TYPE_CHECKING:
-    from lacuner.annotate import LintRow, Source, Tally
-    from lacuner.noise import Measurement
-    from lacuner.types import Document, Lost
+    from lacuner.annotate.report import Labelling
+    from lacuner.types import Document
 
-PROBLEMS = 20
+SUSPICIOUS = 30
 
 
 def annotate(
@@ -69,10 +67,12 @@ def annotate(
 
     Matches are the longest ones that begin and end with a word. What is not matched is unknown, not negative.
     """
-    from lacuner.annotate import Judgement, Tally, stop_list, usable_cores
+    from lacuner.annotate import Judgement, Tally, usable_cores
     from lacuner.annotate import annotate as annotated
     from lacuner.annotate import lint as linted
-    from lacuner.cli.show import Watched, print_json, report_lost
+    from lacuner.annotate.report import Examples, Labelling, report_json, write_report
+    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.cli.sources import dictionary_sources, named_pairs, rule_sources, stop_terms
     from lacuner.corpus import ReadOptions, write
     from lacuner.errors import ConfigError
     from lacuner.evaluate import pair
@@ -80,116 +80,70 @@ def annotate(
 
     if not dictionary and not regex and not capitalised:
         raise ConfigError("nothing to label with: give --dictionary, --regex or --capitalised")
-    matching = {"case": case, "overlaps": overlaps, "spacing": spacing, "stop": _stop_terms(stop)}
-    sources = _dictionaries(dictionary, label, _pairs(map_, "--map"), dictionary_encoding, matching)
-    sources += _rules(regex, capitalised)
+    matching = {"case": case, "overlaps": overlaps, "spacing": spacing, "stop": stop_terms(stop)}
+    mapping = named_pairs(map_, "--map")
+    sources, problems = dictionary_sources(dictionary, label, mapping, dictionary_encoding, matching)
+    sources += rule_sources(regex, capitalised)
     reading = ReadOptions(encoding=encoding)
     docs = Watched(corpus, format=format, options=reading)
     truth = Watched(gold, format=format, complete=True, options=reading) if gold else None
-    tally, judgement, pairs = Tally(), Judgement() if truth else None, []
-    count = usable_cores() if workers is None else workers
-    settings: dict[str, Any] = {"by": by, "ambiguous": ambiguous, "overlaps": overlaps}
-    weak = annotated(docs, sources, tally=tally, workers=count, **settings)
+    tally, judgement, examples = Tally(), Judgement() if truth else None, Examples()
+    cores = usable_cores() if workers is None else workers
+    combining: dict[str, Any] = {"by": by, "ambiguous": ambiguous, "overlaps": overlaps}
+    weak = annotated(docs, sources, tally=tally, workers=cores, **combining)
+    pairs: list[tuple[Document, Document]] = []
 
     def seen() -> Iterator[Document]:
         if truth is None or judgement is None:
-            yield from weak
+            for doc in weak:
+                examples.add(doc)
+                yield doc
             return
         for real, doc in pair(truth, weak):
             judgement.add(doc, real)
+            examples.add(doc, real)
             pairs.append((real, doc))
             yield doc
 
     lost = write(seen(), out)
-    measured = measure([doc for _, doc in pairs], [real for real, _ in pairs]) if truth else None
-    rows = [row for source in sources if source.entries for row in linted(source, tally, judgement=judgement)]
+    labelling = Labelling(
+        title=f"Weak labels of {corpus.name}",
+        settings={
+            "corpus": corpus,
+            "dictionary": dictionary or "none",
+            "out": out,
+            "gold": gold or "none",
+            **matching,
+            "stop": stop or "none",
+            **combining,
+        },
+        tally=tally,
+        sources=sources,
+        examples=examples,
+        lint_rows=[row for source in sources if source.entries for row in linted(source, tally, judgement=judgement)],
+        measured=measure([doc for _, doc in pairs], [real for real, _ in pairs]) if truth else None,
+        lost={"reading": docs.lost, "writing": lost},
+        problems=problems,
+    )
     report_lost(docs.lost, f"read {corpus}: {docs.documents:,} documents")
     report_lost(tally.lost, "labelled")
     report_lost(lost, f"wrote {out}")
+    if report is not None:
+        write_report(report, labelling)
+        say(f"wrote {report}")
     if json:
-        print_json(_facts(tally, rows, measured, out, lost))
-        return
-    _show(tally, measured)
-    if lint:
-        _show_lint(rows, stop_list(rows))
+        print_json(report_json(labelling))
+    else:
+        _show(labelling, lint)
 
 
-def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
-    from lacuner.errors import ConfigError
-
-    found = {}
-    for each in given or []:
-        left, equals, right = each.partition("=")
-        if not equals or not left or not right:
-            raise ConfigError(f"{option} is written NAME=VALUE, not {each!r}")
-        found[left] = right
-    return found
-
-
-def _stop_terms(files: list[Path] | None) -> frozenset[str]:
-    from lacuner.annotate import read_stop_list
-
-    return frozenset().union(*[read_stop_list(file) for file in files or []])
-
-
-def _dictionaries(
-    files: list[Path] | None, label: str | None, mapping: dict[str, str], encoding: str | None, matching: dict[str, Any]
-) -> list[Source]:
-    """A source a dictionary; what is wrong with its file is said, row by row."""
-    from lacuner.annotate import dictionary_source, load_dictionary, per_document_source
-    from lacuner.cli.show import say
-
-    sources = []
-    names = [file.stem for file in files or []]
-    for number, file in enumerate(files or []):
-        found = load_dictionary(file, label=label, mapping=mapping or None, encoding=encoding)
-        for problem in found.problems[:PROBLEMS]:
-            say(str(problem))
-        if len(found.problems) > PROBLEMS:
-            say(f"{file}: {len(found.problems) - PROBLEMS:,} more such rows")
-        say(f"read {file}: {len(found):,} entries, {found.skipped:,} rows skipped")
-        name = names[number] if names.count(names[number]) == 1 else str(file)
-        if len(found.entries):
-            sources.append(dictionary_source(found.entries, name=name, **matching))
-        if found.by_document:
-            sources.append(per_document_source(found.by_document, name=f"{name}, by document", **matching))
-    return sources
-
-
-def _rules(regex: list[str] | None, capitalised: bool) -> list[Source]:
-    from lacuner.annotate import capitalised_source, regex_source
-
-    rules = [regex_source(label, pattern) for label, pattern in (each.split("=", 1) for each in _checked(regex))]
-    return [*rules, *([capitalised_source()] if capitalised else [])]
-
-
-def _checked(regex: list[str] | None) -> list[str]:
-    _pairs(regex, "--regex")
-    return regex or []
-
-
-def _facts(tally: Tally, rows: list[LintRow], measured: Measurement | None, out: Path, lost: Lost) -> dict[str, Any]:
-    """The same facts for machines."""
-    return {
-        "out": str(out),
-        "documents": tally.documents,
-        "documents_with_a_match": tally.matched,
-        "spans": dict(sorted(tally.spans.items())),
-        "unsure": dict(sorted(tally.unsure.items())),
-        "sources": [asdict(row) for row in tally.table()],
-        "suspicious": [
-            {**row._asdict(), "where": row.where and [row.where.file, row.where.line], "precision": row.precision}
-            for row in rows
-        ],
-        "lost": {**dict(tally.lost), **dict(lost)},
-        "gold": None if measured is None else measured.as_json(),
-    }
-
-
-def _show(tally: Tally, measured: Measurement | None) -> None:
+def _show(labelling: Labelling, lint: bool) -> None:
+    from lacuner.annotate import stop_list
     from lacuner.cli.show import print_table
     from lacuner.cli.tables import score_rows
+    from lacuner.noise import Measurement
 
+    tally, measured, suspicious = labelling.tally, labelling.measured, labelling.lint_rows
     share = tally.matched / max(tally.documents, 1)
     typer.echo(
         f"{tally.documents:,} documents, {100 * share:.1f} % of them with a match: {tally.spans.total():,} spans, "
@@ -200,13 +154,11 @@ def _show(tally: Tally, measured: Measurement | None) -> None:
         (r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts) for r in tally.table()
     ]
     print_table("", columns, rows)
-    if measured is not None:
+    if isinstance(measured, Measurement):
         print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measured.scores))
-
-
-def _show_lint(rows: list[LintRow], stops: str) -> None:
-    from lacuner.cli.show import print_table
-
+    if not lint:
+        typer.echo(f"{len(suspicious):,} suspicious entries (--lint shows them)")
+        return
     table = [
         (
             row.surface,
@@ -216,7 +168,8 @@ def _show_lint(rows: list[LintRow], stops: str) -> None:
             ", ".join(row.reasons),
             f"{row.where.file}:{row.where.line}" if row.where else "",
         )
-        for row in rows[:30]
+        for row in suspicious[:SUSPICIOUS]
     ]
     print_table("\nSuspicious entries", ("entry", "labels", "matches", "wrong", "why", "where"), table)
+    stops = stop_list(suspicious)
     typer.echo("\nA stop list to edit (save it, and give it as --stop):\n" + (stops or "(nothing to stop)"))
