@@ -77,14 +77,31 @@ def is_edge(parts: list[Unit], at: int) -> bool:
     return not (after.stray or before.joins or (not before.stray and is_word(before.base) and is_word(after.base)))
 
 
-def form_of(surface: str, fold: bool) -> str:
-    return "".join(unit.form for unit in units(surface, fold)).strip(" ")
+def without_idle_spaces(parts: list[Unit]) -> list[Unit]:
+    """Only the spaces between two word characters, or marks, stay."""
+
+    def is_inner(char: str) -> bool:
+        return is_word(char) or is_attached(char)
+
+    return [
+        part
+        for place, part in enumerate(parts)
+        if part.form != " "
+        or (0 < place < len(parts) - 1 and is_inner(parts[place - 1].form[-1]) and is_inner(parts[place + 1].form[0]))
+    ]
 
 
-def find_all(texts_of_entries: set[str], text: str, fold: bool) -> set[tuple[int, int, str]]:
+def form_of(surface: str, fold: bool, tokens: bool = False) -> str:
+    parts = units(surface, fold)
+    return "".join(unit.form for unit in (without_idle_spaces(parts) if tokens else parts)).strip(" ")
+
+
+def find_all(surfaces: set[str], text: str, fold: bool, tokens: bool = False) -> set[tuple[int, int, str]]:
     """Every match: start, end, form."""
-    forms = {form_of(surface, fold) for surface in texts_of_entries} - {""}
+    forms = {form_of(surface, fold, tokens) for surface in surfaces} - {""}
     parts = units(text, fold)
+    if tokens:
+        parts = without_idle_spaces(parts)
     found = set()
     for first in range(len(parts)):
         for after in range(first + 1, len(parts) + 1):

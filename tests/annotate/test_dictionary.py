@@ -86,6 +86,10 @@ def test_weights_and_ids(tmp_path: Path) -> None:
 def test_quotes_in_cells(tmp_path: Path) -> None:
     table = load(tmp_path, "a.csv", '"Smith, John",PER\n"the ""Bard""",PER\nRoe,PER\n')
     assert [entry.surface for entry in table.entries] == ["Smith, John", 'the "Bard"', "Roe"]
+    torn = load(tmp_path, "b.csv", 'gout,D\n"aspirin,C\nflu,D\n"Weird Al" Yankovic,PER\n"cold",D\n')
+    assert [entry.surface for entry in torn.entries] == ["gout", "flu", "cold"]
+    assert [problem.line for problem in torn.problems] == [2, 4]
+    assert "the quotes of this row do not match" in torn.problems[0].problem
     tabs = load(
         tmp_path, "a.tsv", '"Weird Al" Yankovic\tPER\n"Al ""Scarface"" Capone"\tPER\n5" disk\tTHING\n6"\tTHING\n'
     )
@@ -132,7 +136,7 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
         ("d.json", "{", r"d.json:1: this is not JSON"),
         ("d.json", '{"a": 1}', r"d.json: this is neither a list nor the result of a SPARQL query"),
         ("d.json", "[" * 100_000, r"d.json"),
-        ("d.csv", '"aspirin,Chemical\n' + "x,Y\n" * 600, r"d.csv:1: "),
+        ("d.csv", '"aspirin,Chemical\n"gout,Disease\n', r"d.csv:1: the quotes of this row do not match"),
         ("d.tsv", "Москва\tLOC\nПетербург\tLOC\n".encode("cp1251"), r"d.tsv:1: the byte 0xCC is not UTF-8, and it "
          r"makes no sense as Windows-1252; save the file as UTF-8, or name its encoding"),
         ("d.tsv", "a\tLOC\n東京\tLOC\n".encode("shift-jis"), r"d.tsv:2: the byte 0x93 is not UTF-8"),

@@ -77,6 +77,15 @@ def test_nasty_alphabet(terms: list[str], text: str, case: str) -> None:
 
 
 @settings(max_examples=300)
+@given(nasty_surfaces, nasty_texts, cases)
+def test_spacing_of_tokens(terms: list[str], text: str, case: str) -> None:
+    fold = case == "fold"
+    expected = reference.find_all(set(terms), text, fold, tokens=True)
+    matcher = Matcher([Entry(term, "X") for term in terms], case=case, overlaps="all", spacing="tokens")
+    assert sorted({match[:2] for match in matcher.find(text)}) == sorted({match[:2] for match in expected})
+
+
+@settings(max_examples=300)
 @given(nasty_surfaces, nasty_texts, st.integers(0, 99), st.sampled_from(["smart", "fold", "exact"]))
 def test_neither_order_nor_duplicates_matter(terms: list[str], text: str, seed: int, case: str) -> None:
     rng = random.Random(seed)

@@ -69,6 +69,12 @@ def test_terms_of_a_document() -> None:
     assert source.find(Document("2", TEXT)).spans == ()
 
 
+def test_entries_that_are_not_looked_for_are_counted() -> None:
+    source = dictionary_source([Entry("Paris", "LOC"), Entry("\u00ad", "X")], stop=["PARIS"])
+    assert source.skipped == {"on the stop list": 1, "of invisible characters": 1}
+    assert source.find(DOC).spans == []
+
+
 def test_regex_sources() -> None:
     assert [span[:3] for span in regex_source("DATE", r"\b\d{4}\b").find(DOC).spans] == [(28, 32, "DATE")]
     assert [span[:3] for span in regex_source("LOC", r"saw (?P<entity>\w+)").find(DOC).spans] == [(15, 20, "LOC")]

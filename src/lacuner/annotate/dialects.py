@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from lacuner.annotate.entries import Collector
-from lacuner.annotate.tables import add_item
+from lacuner.annotate.tables import add_item, lines
 from lacuner.errors import DictionaryError
 
 _SURFACE = ("surface", "term", "pattern", "text", "name", "phrase", "mention")
@@ -24,7 +24,7 @@ class _BadRowError(Exception):
 
 def read_json_lines(text: str, collector: Collector) -> None:
     """An object a line."""
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(lines(text), 1):
         if not line.strip():
             continue
         try:

@@ -82,18 +82,20 @@ def _inside(chars: Iterable[str], last: str) -> str:
 def normalise(text: str, fold: bool) -> Normal:
     """The text in normal form, with the way back."""
     if text.isascii():
-        form = text.translate(_ASCII)
+        text = text.translate(_ASCII)
         if fold:
-            form = form.casefold()
-        if "  " not in form:
-            return Normal(form, (), False)
-    elif _odd(fold).search(text) is None and "  " not in text:
+            text = text.casefold()
+        changes: list[Edges] = []
+        if "  " in text:
+            text = _change(text, _SPACE_RUN, _one_space, False, changes)
+        return Normal(text, tuple(changes), False)
+    if _odd(fold).search(text) is None and "  " not in text:
         return Normal(text.casefold() if fold else text, (), False)
     return _normalise_odd(text, fold)
 
 
 def _normalise_odd(text: str, fold: bool) -> Normal:
-    """The same for texts whose offsets may move."""
+    """The same for texts with characters that have a normal form of their own, or none."""
     changes: list[Edges] = []
     patterns = _patterns(fold, _LAST if _BEYOND.search(text) else _LAST_OF_16_BITS)
     marks = patterns.attached.search(text) is not None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -40,11 +41,14 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A named labelling function; `entries` are the dictionary that `Found.entries` speaks of."""
+    """A named labelling function."""
 
     name: str
     find: Callable[[Document], Found]
     entries: Sequence[Entry] = ()
+    """The dictionary that `Found.entries` speaks of."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """How many of its entries are not looked for, and why."""
 
 
 def dictionary_source(
@@ -63,27 +67,34 @@ def dictionary_source(
     there, `Parkinson 's` here and `Parkinson ' s` there; `tokens` sees through that, and gives 86.3/52.5/65.3.
     """
     entries = entries if isinstance(entries, Sequence) else list(entries)
-    matcher = Matcher(entries, case=case, overlaps=overlaps, stop=stop)
-    loose = (
-        Matcher(entries, case=case, overlaps=overlaps, stop=stop, spacing=spacing) if spacing == "tokens" else matcher
-    )
-    return Source(name, _InDictionary(name, matcher, loose), entries)
+    find = _InDictionary(name, partial(Matcher, entries, case=case, overlaps=overlaps, stop=frozenset(stop)), spacing)
+    terms = find.matcher(spacing).terms
+    skipped = {"on the stop list": len(terms.stopped), "of invisible characters": len(terms.empty)}
+    return Source(name, find, entries, {reason: times for reason, times in skipped.items() if times})
 
 
-@dataclass(frozen=True, slots=True)
 class _InDictionary:
-    name: str
-    matcher: Matcher
-    loose: Matcher
+    """Looks into one dictionary. A second matcher, for documents of the other kind, is made if there are such."""
+
+    def __init__(self, name: str, make: Callable[..., Matcher], spacing: Spacing) -> None:
+        self.name, self.make, self.spacing = name, make, spacing
+        self.matchers: dict[Spacing, Matcher] = {}
+
+    def matcher(self, spacing: Spacing) -> Matcher:
+        if spacing not in self.matchers:
+            self.matchers[spacing] = self.make(spacing=spacing)
+        return self.matchers[spacing]
 
     def __call__(self, doc: Document) -> Found:
         if doc.words is None:
-            return _found(self.matcher, self.name, doc.text, self.matcher.hits(doc.text))
-        hits, misfits = self.loose.hits_in_words(doc.text, doc.words)
-        found = _found(self.loose, self.name, doc.text, hits)
+            matcher = self.matcher("given")
+            return _found(matcher, self.name, doc.text, matcher.hits(doc.text))
+        matcher = self.matcher(self.spacing)
+        hits, misfits = matcher.hits_in_words(doc.text, doc.words)
+        found = _found(matcher, self.name, doc.text, hits)
         if not misfits:
             return found
-        others = _found(self.loose, self.name, doc.text, misfits)
+        others = _found(matcher, self.name, doc.text, misfits)
         return found._replace(misfits=[*others.spans, *(choice[0] for choice in others.choices)])
 
 
@@ -139,9 +150,8 @@ class _InOwnTerms:
         entries = self.terms.get(doc.id)
         if not entries:
             return Found()
-        spacing = self.spacing if doc.words is not None else "given"
-        matcher = Matcher(entries, case=self.case, overlaps=self.overlaps, stop=self.stop, spacing=spacing)
-        return _InDictionary(self.name, matcher, matcher)(doc)._replace(entries=())
+        make = partial(Matcher, entries, case=self.case, overlaps=self.overlaps, stop=self.stop)
+        return _InDictionary(self.name, make, self.spacing)(doc)._replace(entries=())
 
 
 def regex_source(label: str, pattern: str | re.Pattern[str], *, name: str | None = None) -> Source:
@@ -214,10 +224,8 @@ class _Outside:
 
 
 def without(source: Source, stop: Iterable[str]) -> Source:
-    """The same source, deaf to the terms of a stop list (whatever their case)."""
-    return Source(
-        source.name, _Without(source.find, frozenset(form_of(term, True, "given") for term in stop)), source.entries
-    )
+    """The same source, deaf to the terms of a stop list (whatever their case). Dictionaries have their own `stop`."""
+    return Source(source.name, _Without(source.find, frozenset(form_of(term, True, "given") for term in stop)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +239,7 @@ class _Without:
             [span for span in spans if self._stays(doc, span)] for spans in (found.spans, found.unsure, found.misfits)
         ]
         choices = [choice for choice in found.choices if self._stays(doc, choice[0])]
-        return Found(lists[0], lists[1], choices, lists[2], found.entries, found.flat)
+        return Found(lists[0], lists[1], choices, lists[2], (), found.flat)
 
     def _stays(self, doc: Document, span: Span) -> bool:
         return form_of(doc.text[span.start : span.end], True, "given") not in self.stop

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from lacuner.annotate.entries import Collector, last_segment
-from lacuner.errors import DictionaryError
 
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar"}
 _SURFACE = ("surface", "term", "name", "text", "pattern", "phrase", "mention", "entity", "word", "string", "synonym")
@@ -37,7 +36,7 @@ class _Columns(NamedTuple):
 
 def read_terms(text: str, collector: Collector) -> None:
     """A term a line."""
-    for number, line in enumerate(_lines(text), 1):
+    for number, line in enumerate(lines(text), 1):
         if "\t" in line:
             collector.problem(number, "there is a tab in this term; is this a table, and should be read as tsv?")
         elif line.strip():
@@ -52,7 +51,7 @@ def read_table(text: str, collector: Collector, separator: str | None = None) ->
         separator, text, skipped = named[4], rest, 1  # a line that tells spreadsheets how to read the file
     if separator is None:
         separator = _guess_separator(text)
-    rows = _tab_rows(text) if separator == "\t" else _csv_rows(text, separator, collector, skipped)
+    rows = _rows(text, separator, collector, skipped)
     first = next(rows, None)
     if first is None:
         return
@@ -153,17 +152,17 @@ def _doubt_columns(collector: Collector, column: int | None) -> None:
 
 def _guess_separator(text: str) -> str:
     """The separator that gives most rows the same number of columns, two or more; a comma if none does."""
-    sample = [line for line in islice(_lines(text), _SAMPLE) if line.strip()]
+    sample = [line for line in islice(lines(text), _SAMPLE) if line.strip()]
     best, most = ",", 0
     for separator in SEPARATORS:
-        widths = Counter(len(cells) for cells in csv.reader(sample, delimiter=separator))
+        widths = Counter(len(_cells(line, separator) or ()) for line in sample)
         alike = max((times for width, times in widths.items() if width > 1), default=0)
         if alike > most:
             best, most = separator, alike
     return best
 
 
-def _lines(text: str) -> Iterator[str]:
+def lines(text: str) -> Iterator[str]:
     """Lines without their ends, not all in memory at once."""
     start, size = 0, 1 << 20
     while start < len(text):
@@ -173,36 +172,34 @@ def _lines(text: str) -> Iterator[str]:
         start = end + 1
 
 
-def _tab_rows(text: str) -> Iterator[Row]:
-    """Tab-separated rows. Quotes are part of a term, unless they enclose a whole cell, as spreadsheets write it."""
-    for number, line in enumerate(_lines(text), 1):
-        cells = line.split("\t")
-        if '"' in line:
-            cells = [
-                cell[1:-1].replace('""', '"')
-                if len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in cell[1:-1].replace('""', "")
-                else cell
-                for cell in cells
-            ]
-        if any(cell and not cell.isspace() for cell in cells):
+def _rows(text: str, separator: str, collector: Collector, skipped: int) -> Iterator[Row]:
+    """A row a line. A cell never goes on in the next one: a quote too many would swallow the rest of the file."""
+    for number, line in enumerate(lines(text), skipped + 1):
+        cells = _cells(line, separator)
+        if cells is None:
+            collector.problem(number, "the quotes of this row do not match; a cell cannot go on in the next line")
+        elif any(cell and not cell.isspace() for cell in cells):
             yield number, _without_empty_end(cells)
 
 
-def _csv_rows(text: str, separator: str, collector: Collector, skipped: int) -> Iterator[Row]:
-    reader = csv.reader((line + "\n" for line in _lines(text)), delimiter=separator)
-    line = skipped + 1
-    while True:
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DictionaryError(
-                f"this row cannot be read ({error}); is a quote not closed?", file=collector.dictionary.file, line=line
-            ) from error
-        if any(cell and not cell.isspace() for cell in cells):
-            yield line, _without_empty_end([cell.removesuffix("\n") for cell in cells])
-        line = reader.line_num + skipped + 1
+def _cells(line: str, separator: str) -> list[str] | None:
+    """The cells of a line; None if its quotes make no sense."""
+    if '"' not in line:
+        return line.split(separator)
+    if separator == "\t":
+        return [_unquoted(cell) for cell in line.split("\t")]
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except (csv.Error, StopIteration):
+        return None
+
+
+def _unquoted(cell: str) -> str:
+    """Between tabs quotes are part of a term, unless they enclose the whole cell, as spreadsheets write it."""
+    inside = cell[1:-1].replace('""', "")
+    if len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in inside:
+        return cell[1:-1].replace('""', '"')
+    return cell
 
 
 def _without_empty_end(cells: list[str]) -> list[str]:

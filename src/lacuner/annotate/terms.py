@@ -61,6 +61,8 @@ class Terms:
         self.labels = entries.labels if isinstance(entries, Entries) else [entry.label for entry in entries]
         self.weights = entries.weights if isinstance(entries, Entries) else [entry.weight for entry in entries]
         """How far each entry can be trusted; empty if there are no weights."""
+        if all(weight is None for weight in self.weights):
+            self.weights = []
         self.of = array("l")
         """A term's entry if there is only one and its case does not matter; else the complement of a group's number."""
         self._groups: list[tuple[int, ...]] = []

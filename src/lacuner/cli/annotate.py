@@ -94,29 +94,17 @@ def annotate(
     pairs: list[tuple[Document, Document]] = []
 
     def seen() -> Iterator[Document]:
-        if truth is None or judgement is None:
-            for doc in weak:
-                examples.add(doc)
-                yield doc
-            return
-        for real, doc in pair(truth, weak):
-            judgement.add(doc, real)
+        for real, doc in pair(truth, weak) if truth else ((None, doc) for doc in weak):
             examples.add(doc, real)
-            pairs.append((real, doc))
+            if real is not None and judgement is not None:
+                judgement.add(doc, real)
+                pairs.append((real, doc))
             yield doc
 
     lost = write(seen(), out)
     labelling = Labelling(
         title=f"Weak labels of {corpus.name}",
-        settings={
-            "corpus": corpus,
-            "dictionary": dictionary or "none",
-            "out": out,
-            "gold": gold or "none",
-            **matching,
-            "stop": stop or "none",
-            **combining,
-        },
+        settings={"corpus": corpus, "dictionary": dictionary, "gold": gold, **matching, "stop": stop, **combining},
         tally=tally,
         sources=sources,
         examples=examples,
