@@ -26,7 +26,7 @@ from lacuner.training.data import TrainingSet, dev_scorer, training_set
 from lacuner.training.loop import Step, StepLoss, fit
 from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
-from lacuner.types import CRFScores, Document, Lost
+from lacuner.types import CRFScores, Document, Features, Lost
 
 
 @dataclass(frozen=True)
@@ -115,18 +115,24 @@ def _words(doc: Document) -> list[str]:
     return [doc.text[start:end] for start, end in words_of(doc)]
 
 
-# learning rate of encoder and head, words in a batch: found by experiment on dev data for `tiny`, usual for the others
-_RATES = {"tiny": (3e-3, 3e-3, 1024), "lstm": (2e-3, 2e-3, 1024), "pretrained": (3e-5, 1e-3, 1024)}
+# learning rates of encoder and head: found by experiment on dev data for `tiny`, usual ones for the others
+_RATES = {"tiny": (2e-3, 2e-3), "lstm": (2e-3, 2e-3), "pretrained": (3e-5, 1e-3)}
 
 
-def resolved(config: TrainConfig, model: Model) -> TrainConfig:
-    """The settings with what suits the encoder where nothing was said."""
-    rate, head_rate, budget = _RATES[model.encoder.config()["kind"]]
+def resolved(config: TrainConfig, model: Model, features: Features) -> TrainConfig:
+    """The settings with what suits encoder and data where nothing was said.
+
+    Encoders that start from nothing want many steps: about 250 an epoch, with 250 to 500 words each. Pretrained ones
+    want larger batches.
+    """
+    kind = model.encoder.config()["kind"]
+    rate, head_rate = _RATES[kind]
+    words = int(features.lengths.sum())
     return config.model_copy(
         update={
             "learning_rate": config.learning_rate or rate,
             "head_learning_rate": config.head_learning_rate or head_rate,
-            "budget": config.budget or budget,
+            "budget": config.budget or (1024 if kind == "pretrained" else min(max(words // 250, 250), 500)),
         }
     )
 
@@ -172,5 +178,12 @@ def learn(docs: Sequence[Document], dev: Sequence[Document] | None, config: Plai
     run.say(f"learning from {len(docs):,} documents: {lost}")
     with run.stage("train") as stage:
         step = believe(data)
-        fit(model, data.features, lambda _: step, resolved(config.train, model), stage, dev_scorer(model, dev))
+        fit(
+            model,
+            data.features,
+            lambda _: step,
+            resolved(config.train, model, data.features),
+            stage,
+            dev_scorer(model, dev),
+        )
     return Tagger(model)
