@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.speed import corpus
+from benchmarks.speed import annotate, corpus, models
 from lacuner.cli.show import print_table, say
 
-PARTS = [corpus]
+PARTS = [corpus, annotate, models]
 
 
 def main() -> int:
     quick = "--quick" in sys.argv
+    wanted = [part for part in PARTS if part.__name__.rsplit(".", 1)[1] in sys.argv] or PARTS
     rows = []
-    for part in PARTS:
+    for part in wanted:
         say(f"measuring {part.__name__.rsplit('.', 1)[1]} ...")
         rows += part.measure(quick)
     cells = [

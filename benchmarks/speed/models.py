@@ -1,0 +1,196 @@
+"""Training and prediction: `tiny` against spaCy's NER, heads against each other, transformers against its pipeline.
+
+Data: BC5CDR if it lies beside the project, the demo corpus otherwise. Both sides learn from the same sentences, in
+batches of the same number of words, in turns.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.speed.row import Row
+from lacuner.types import Document
+
+WORDS_A_BATCH = 500
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def documents(count: int) -> list[Document]:
+    from lacuner.corpus import read
+    from lacuner.demo import build
+
+    path = ROOT.parent / "shared" / "data" / "bc5cdr" / "train.gold.conll"
+    docs = list(read(path, complete=True)) if path.exists() else build().train
+    return docs[:count]
+
+
+def in_turns(sides: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each side, round by round; the first round, in which everything is cold, does not count."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for number in range(rounds + 1):
+        for name, work in sides.items():
+            start = time.perf_counter()
+            work()
+            if number:
+                times[name].append(time.perf_counter() - start)
+    return times
+
+
+def ratio(times: dict[str, list[float]], ours: str, theirs: str) -> float:
+    return median(b / a for a, b in zip(times[ours], times[theirs], strict=True))
+
+
+def spacy_docs(docs: Sequence[Document], vocab: Any) -> list[Any]:
+    from spacy.tokens import Doc, Span
+
+    made = []
+    for doc in docs:
+        words = doc.words or ()
+        new = Doc(vocab, words=[doc.text[a:b] for a, b in words])
+        starts, ends = {a: i for i, (a, _) in enumerate(words)}, {b: i + 1 for i, (_, b) in enumerate(words)}
+        new.set_ents([Span(new, starts[s.start], ends[s.end], s.label) for s in doc.spans])
+        made.append(new)
+    return made
+
+
+def measure_tiny(quick: bool) -> list[Row]:
+    """One epoch of each, then one prediction of each."""
+    import spacy
+    from spacy.training import Example
+    from spacy.training.batchers import minibatch_by_words
+
+    from lacuner.models.tagger import Tagger
+    from lacuner.recipes.parts import EncoderConfig, HeadConfig, believe, new_model
+    from lacuner.training.batches import epoch_batches
+    from lacuner.training.data import training_set
+    from lacuner.training.loop import _Trainer
+    from lacuner.training.run import Run
+    from lacuner.training.settings import TrainConfig
+    from lacuner.types import Lost
+
+    docs = documents(400 if quick else 1500)
+    words = sum(len(doc.words or ()) for doc in docs)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner")
+    golds = spacy_docs(docs, nlp.vocab)
+    examples = [Example(type(doc)(nlp.vocab, words=[token.text for token in doc]), doc) for doc in golds]
+    optimizer = nlp.initialize(lambda: examples)
+
+    def theirs() -> None:
+        random.shuffle(examples)
+        for batch in minibatch_by_words(examples, WORDS_A_BATCH):
+            nlp.update(batch, sgd=optimizer, drop=0.1)
+
+    sides: dict[str, Callable[[], object]] = {"spacy": theirs}
+    taggers = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("token", "span"):
+            run = Run(Path(folder) / kind, {"seed": 1})
+            model = new_model(EncoderConfig(), HeadConfig(kind=kind, width=10), docs, run)  # type: ignore[arg-type]
+            data = training_set(model, docs, Lost())
+            config = TrainConfig(epochs=50, learning_rate=2e-3, head_learning_rate=2e-3, budget=WORDS_A_BATCH)
+            with run.stage("train") as stage:
+                trainer = _Trainer(model, data.features, config, stage)
+            sides[kind] = _epoch(trainer, believe(data), epoch_batches, data.features.costs)
+            taggers[kind] = Tagger(model)
+        times = in_turns(sides, 3 if quick else 4)
+    bare = [replace(doc, spans=()) for doc in docs]
+
+    def predict_theirs() -> int:
+        made = (type(doc)(nlp.vocab, words=[token.text for token in doc]) for doc in golds)
+        return sum(len(doc.ents) for doc in nlp.pipe(made, batch_size=256))
+
+    reading = in_turns(
+        {
+            "spacy": predict_theirs,
+            "token": lambda: sum(len(doc.spans) for doc in taggers["token"].predict(bare)),
+            "span": lambda: sum(len(doc.spans) for doc in taggers["span"].predict(bare)),
+        },
+        3 if quick else 4,
+    )
+    speed = {name: words / median(seconds) for name, seconds in times.items()}
+    read = {name: words / median(seconds) for name, seconds in reading.items()}
+    return [
+        Row(
+            "train tiny + token head, words/s",
+            speed["token"],
+            speed["spacy"],
+            "spaCy NER",
+            ratio(times, "token", "spacy"),
+            1.5,
+        ),
+        Row(
+            "train span head, width 10, words/s",
+            speed["span"],
+            speed["token"],
+            "our token head",
+            ratio(times, "span", "token"),
+            0.6,
+        ),
+        Row(
+            "predict tiny + token head, words/s",
+            read["token"],
+            read["spacy"],
+            "spaCy NER",
+            ratio(reading, "token", "spacy"),
+            1.0,
+        ),
+        Row(
+            "predict tiny + span head, words/s",
+            read["span"],
+            read["spacy"],
+            "spaCy NER",
+            ratio(reading, "span", "spacy"),
+            1.0,
+        ),
+    ]
+
+
+def _epoch(trainer: Any, step: Any, batches: Any, costs: Any) -> Callable[[], None]:
+    def epoch() -> None:
+        trainer.model.train()
+        for indices in batches(costs, WORDS_A_BATCH, 1):
+            trainer._learn(step, indices, 0)
+
+    return epoch
+
+
+def measure_help(quick: bool) -> list[Row]:
+    """`lacuner --help` against importing what it is made with; at most twice as long."""
+
+    def seconds(*code: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *code], capture_output=True, check=True)
+        return time.perf_counter() - start
+
+    both = [
+        (seconds("-m", "lacuner", "--help"), seconds("-c", "import typer, rich.console, rich.table"))
+        for _ in range(3 if quick else 7)
+    ]
+    return [
+        Row(
+            "lacuner --help, seconds",
+            median(a for a, _ in both),
+            median(b for _, b in both),
+            "import typer, rich",
+            median(b / a for a, b in both),
+            0.5,
+        )
+    ]
+
+
+def measure(quick: bool = False) -> list[Row]:
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from benchmarks.speed.pretrained import measure_pretrained
+
+    return [*measure_tiny(quick), *measure_pretrained(quick), *measure_help(quick)]
