@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from lacuner.corpus import ReadOptions, read
 from lacuner.corpus.words import join_words, split_words, words_of
+from lacuner.errors import ConfigError
 from lacuner.types import Document
 
 
@@ -49,3 +53,12 @@ def test_words_are_split_once_and_given_words_stay() -> None:
 )
 def test_joining(tokens: list[str], text: str) -> None:
     assert join_words(tokens)[0] == text
+
+
+def test_words_between_spaces_if_asked(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"text": "Mara\'s  cat ."}\n{"text": "ab", "words": [[0, 1], [1, 2]]}\n')
+    first, second = read(tmp_path / "x.jsonl", options=ReadOptions(words="space"))
+    assert first.words == ((0, 6), (8, 11), (12, 13))
+    assert second.words == ((0, 1), (1, 2)), "words that are given stay"
+    with pytest.raises(ConfigError, match="unicode or by space"):
+        read(tmp_path / "x.jsonl", options=ReadOptions(words="magic"))  # type: ignore[arg-type]

@@ -201,7 +201,7 @@ def test_bad_configs_are_refused():
             build_encoder(bad)
     wrong = [{"width": 0}, {"width": 10**9}, {"dropout": 1.0}, {"word_dropout": "a"}, {"heads": 3}, {"layers": 0}]
     for change in wrong:
-        with pytest.raises(ConfigError):
+        with pytest.raises(ModelFileError):
             build_encoder({**good, **change})
     with pytest.raises(ConfigError):
         LSTMConfig(layers=10**6)

@@ -167,8 +167,10 @@ def test_greedy_takes_the_most_probable_first():
 def test_bad_settings_are_refused():
     good = SpanHead(8, LABELS).config()
     for change in ({"dropout": 1.0}, {"widths": 0}, {"variant": "round"}, {"labels": ["A", "A"]}, {"labels": []}):
-        with pytest.raises(ConfigError):
+        with pytest.raises(ModelFileError):
             build_head({**good, **change}, 8)
+        with pytest.raises(ConfigError):
+            SpanHead(8, **{name: value for name, value in {**good, **change}.items() if name != "kind"})
     for bad in ({}, {"kind": "tail"}, {**good, "colour": 1}):
         with pytest.raises(ModelFileError):
             build_head(bad, 8)

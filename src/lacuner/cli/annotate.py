@@ -58,6 +58,7 @@ def annotate(
     workers: Annotated[int | None, typer.Option("--workers", help="Processes; all cores by default.")] = None,
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
+    words: options.Words = "unicode",
     dictionary_encoding: Annotated[
         str | None, typer.Option("--dictionary-encoding", help="Found out by default.")
     ] = None,
@@ -73,7 +74,7 @@ def annotate(
     from lacuner.annotate.report import Examples, Labelling, report_json, write_report
     from lacuner.cli.show import Watched, print_json, report_lost, say
     from lacuner.cli.sources import dictionary_sources, named_pairs, rule_sources, stop_terms
-    from lacuner.corpus import ReadOptions, write
+    from lacuner.corpus import write
     from lacuner.errors import ConfigError
     from lacuner.evaluate import pair
     from lacuner.noise import measure
@@ -84,7 +85,7 @@ def annotate(
     mapping = named_pairs(map_, "--map")
     sources, problems = dictionary_sources(dictionary, label, mapping, dictionary_encoding, matching)
     sources += rule_sources(regex, capitalised)
-    reading = ReadOptions(encoding=encoding)
+    reading = options.read_options(encoding, words=words)
     docs = Watched(corpus, format=format, options=reading)
     truth = Watched(gold, format=format, complete=True, options=reading) if gold else None
     tally, judgement, examples = Tally(), Judgement() if truth else None, Examples()

@@ -36,6 +36,7 @@ def check(
     token_column: options.TokenColumn = 0,
     tag_column: options.TagColumn = -1,
     scheme: options.Scheme = None,
+    words: options.Words = "unicode",
     json: options.Json = False,
 ) -> None:
     """Name every misaligned, empty, crossing, duplicate or whitespace span, texts shared by two corpora, rare labels.
@@ -48,7 +49,9 @@ def check(
 
     if out is not None and (not fix or len(corpora) > 1):
         raise ConfigError("--out goes with --fix and a single corpus")
-    reading = replace(options.read_options(encoding, separator, token_column, tag_column, scheme), keep_bad_spans=True)
+    reading = replace(
+        options.read_options(encoding, scheme, words, (separator, token_column, tag_column)), keep_bad_spans=True
+    )
     problems: list[Problem] = []
 
     def note(problem: Problem) -> None:

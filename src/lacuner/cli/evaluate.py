@@ -32,7 +32,7 @@ def evaluate(
     from lacuner.cli.tables import incomplete_note, score_rows
     from lacuner.evaluate import score
 
-    reading = options.read_options(encoding, separator, token_column, tag_column, scheme, strict)
+    reading = options.read_options(encoding, scheme, columns=(separator, token_column, tag_column), strict=strict)
     truth = Watched(gold, format=format, complete=True, options=reading)
     unread = 0
     if any((predictions / name).is_file() for name in ("run.json", "config.json", "names.json")):

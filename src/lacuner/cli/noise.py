@@ -40,14 +40,14 @@ def corrupt(
     """Remove and falsify labels by stated rates. The same entity meets the same fate wherever its sentence stands."""
     from lacuner.cli.show import Watched, print_json, report_lost
     from lacuner.config import load_config
-    from lacuner.corpus import ReadOptions, write
+    from lacuner.corpus import write
     from lacuner.noise import Noise
     from lacuner.noise import corrupt as corrupted
 
     settings = [f"drop={drop}", f"wrong_type={wrong_type}", f"shift={shift}", f"seed={seed}"]
     settings += [f"by_surface={str(by_surface).lower()}", *[f"drop_types.{each}" for each in drop_type or []]]
     noise = load_config(Noise, settings=settings)
-    reading = ReadOptions(encoding=encoding, scheme=scheme)
+    reading = options.read_options(encoding, scheme)
     labels = None
     if noise.wrong_type:
         labels = sorted({span.label for doc in Watched(gold, format=format, options=reading) for span in doc.spans})
@@ -77,11 +77,10 @@ def measure(
     """Weak labels against gold: precision, recall, what is missing, wrong or invented, and how sparse entities are."""
     from lacuner.cli.show import Watched, print_json, print_table, report_lost
     from lacuner.cli.tables import incomplete_note, score_rows
-    from lacuner.corpus import ReadOptions
     from lacuner.noise import measure as measured
     from lacuner.noise.measure import KINDS, NOTHING
 
-    reading = ReadOptions(encoding=encoding, scheme=scheme)
+    reading = options.read_options(encoding, scheme)
     labels, truth = (
         Watched(weak, format=format, options=reading),
         Watched(gold, format=format, complete=True, options=reading),

@@ -28,15 +28,23 @@ Strict = Annotated[
         "--strict", help="Tags that break their scheme make no entity (seqeval strict), not as conlleval reads them."
     ),
 ]
+Words = Annotated[
+    str, typer.Option("--words", help="Words of texts that have none: unicode (CJK characters alone), or space.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
 
 _NAMED = {"tab": "\t", "space": " ", r"\t": "\t"}
 
 
 def read_options(
-    encoding: str, separator: str | None, token_column: int, tag_column: int, scheme: str | None, strict: bool = False
+    encoding: str,
+    scheme: str | None = None,
+    words: str = "unicode",
+    columns: tuple[str | None, int, int] = (None, 0, -1),
+    strict: bool = False,
 ) -> ReadOptions:
-    """What was said on the command line about the input."""
+    """What was said on the command line about the input; `columns` are separator, word's and tag's place."""
+    separator, token_column, tag_column = columns
     if separator is not None:
         separator = _NAMED.get(separator, separator)
     return ReadOptions(
@@ -46,4 +54,5 @@ def read_options(
         tag_column=tag_column,
         scheme=scheme,
         strict=strict,
+        words=words,  # type: ignore[arg-type]  # `read` refuses what it does not know
     )

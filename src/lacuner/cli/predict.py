@@ -22,11 +22,12 @@ def predict(
     ] = "window",
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
+    words: options.Words = "unicode",
     json: options.Json = False,
 ) -> None:
     """Find entities, with a score each. Long documents are read through windows: no word is left unread."""
     from lacuner.cli.show import Watched, print_json, report_lost, say
-    from lacuner.corpus import ReadOptions, words_of, write
+    from lacuner.corpus import words_of, write
     from lacuner.errors import ConfigError
     from lacuner.models.files import load
     from lacuner.models.tagger import Tagger
@@ -34,16 +35,16 @@ def predict(
     if on_long not in ("window", "error"):
         raise ConfigError(f"--on-long is window or error, not {on_long!r}")
     tagger = load(run)
-    docs = Watched(corpus, format=format, options=ReadOptions(encoding=encoding))
-    spans = words = 0
+    docs = Watched(corpus, format=format, options=options.read_options(encoding, words=words))
+    spans = read = 0
     start = time.perf_counter()
 
     def counted() -> Iterator[Document]:
-        nonlocal spans, words
+        nonlocal spans, read
         found = tagger.predict(docs, on_long=on_long) if isinstance(tagger, Tagger) else tagger.predict(docs)
         for doc in found:
             spans += len(doc.spans)
-            words += len(words_of(doc))
+            read += len(words_of(doc))
             yield doc
 
     lost = write(counted(), out)
@@ -55,12 +56,12 @@ def predict(
         print_json(
             {
                 "documents": docs.documents,
-                "words": words,
+                "words": read,
                 "words_unread": 0,
                 "spans": spans,
                 "documents_per_second": rate,
             }
         )
         return
-    say(f"{docs.documents / seconds:,.0f} documents/s, {words / seconds:,.0f} words/s")
-    typer.echo(f"{docs.documents:,} documents, {words:,} words, 0 words unread, {spans:,} entities: {out}")
+    say(f"{docs.documents / seconds:,.0f} documents/s, {read / seconds:,.0f} words/s")
+    typer.echo(f"{docs.documents:,} documents, {read:,} words, 0 words unread, {spans:,} entities: {out}")

@@ -33,12 +33,12 @@ def train(
     ] = None,
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
+    words: options.Words = "unicode",
     json: options.Json = False,
 ) -> None:
     """Train a model by a recipe. On weak labels it ends with what the model finds that the labels lack."""
     from lacuner.cli.show import Watched, print_json, report_lost, say
     from lacuner.config import load_config
-    from lacuner.corpus import ReadOptions
     from lacuner.recipes import RECIPES
     from lacuner.recipes.parts import Splits
     from lacuner.recipes.train import check_needs
@@ -53,7 +53,9 @@ def train(
         docs: list[Document] = []
         for path in paths[role] or []:
             complete = {"weak": False, "unlabeled": False}.get(role, True)
-            reading = Watched(path, format=format, complete=complete, options=ReadOptions(encoding=encoding))
+            reading = Watched(
+                path, format=format, complete=complete, options=options.read_options(encoding, words=words)
+            )
             docs += reading
             report_lost(reading.lost, f"read {path} as {role}: {reading.documents:,} documents")
         return docs if paths[role] else None

@@ -14,7 +14,7 @@ from lacuner.errors import CorpusError
 from lacuner.types import Document, Span, Where, Words
 
 ERRORS = ("unreadable", "outside", "empty", "whitespace", "misaligned", "duplicate", "crossing", "two labels")
-WARNINGS = ("duplicate id", "shared text", "rare label", "labels that look alike", "repaired tag")
+"""What makes a corpus unusable as it is; every other kind of problem is a warning."""
 
 
 class Problem(NamedTuple):

@@ -11,6 +11,7 @@ from lacuner.corpus import conll, docbin, jsonl, text
 from lacuner.corpus.lines import Seen
 from lacuner.corpus.reading import Reading, ReadOptions, raise_error
 from lacuner.corpus.tags import SCHEMES
+from lacuner.corpus.words import split_spaces
 from lacuner.errors import ConfigError, CorpusError
 from lacuner.types import Document, Lost
 
@@ -73,16 +74,20 @@ def read(
     found = format_of(path, format)
     if not path.exists():
         raise CorpusError("there is no such file or folder", file=path)
+    if options.words not in ("unicode", "space"):
+        raise ConfigError(f"words are split by unicode or by space, not by {options.words!r}")
     if options.scheme is not None and options.scheme not in SCHEMES:
         raise ConfigError(f"there is no tag scheme {options.scheme!r}; there are {', '.join(SCHEMES)}")
     reading = Reading(path, options, lost if lost is not None else Lost(), on_error or raise_error, seen)
-    return _with_role(found.read(reading), complete)
+    return _as_asked(found.read(reading), complete, options)
 
 
-def _with_role(docs: Iterator[Document], complete: bool | None) -> Iterator[Document]:
+def _as_asked(docs: Iterator[Document], complete: bool | None, options: ReadOptions) -> Iterator[Document]:
     for doc in docs:
         if doc.complete is None:
             doc.complete = complete
+        if options.words == "space" and doc.words is None:
+            doc.words = split_spaces(doc.text)
         yield doc
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from lacuner.corpus.lines import Seen
 from lacuner.errors import CorpusError
@@ -26,6 +27,8 @@ class ReadOptions:
     """Column files and tags in JSON: one of `tags.SCHEMES`; None looks at the tags."""
     strict: bool = False
     """Tags that break their scheme make no entity, as in seqeval's strict mode, not as conlleval reads them."""
+    words: Literal["unicode", "space"] = "unicode"
+    """Texts whose words are not given: split by the Unicode rule when needed, or at white space now."""
     keep_bad_spans: bool = False
     """Keep spans that lie outside the text or are empty instead of refusing them: for `check` only."""
 

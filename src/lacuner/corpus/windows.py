@@ -16,16 +16,12 @@ from lacuner.errors import ConfigError
 
 
 class Window(NamedTuple):
-    """Words `start` to `end` are read; words `own_start` to `own_end` are owned."""
+    """Words `start` to `end` are read; words `own_start` to `own_end` are owned, and so is what begins with them."""
 
     start: int
     end: int
     own_start: int
     own_end: int
-
-    def owns(self, chunk: Chunk) -> bool:
-        """A chunk belongs to the window that owns its first word."""
-        return self.own_start <= chunk.start < self.own_end
 
 
 def cut_windows(
@@ -71,12 +67,3 @@ def cut_windows(
         windows.append(Window(start, end, own_start, own_end))
         back = bisect_left(before, before[own_end] - (overlap - overlap // 2))
         start, own_start = min(max(back, start + 1), own_end), own_end
-
-
-def stitch(windows: Sequence[Window], found: Iterable[Sequence[Chunk]]) -> list[Chunk]:
-    """Chunks of the whole document from chunks found in each window (counted from the window's first word)."""
-    whole: list[Chunk] = []
-    for window, chunks in zip(windows, found, strict=True):
-        moved = (Chunk(window.start + start, window.start + end, label) for start, end, label in chunks)
-        whole.extend(chunk for chunk in moved if window.owns(chunk))
-    return whole

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from lacuner.errors import ModelFileError
+from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.crf import CRFHead
 from lacuner.models.entity_type import EntityTypeHead
 from lacuner.models.lstm import build_lstm
@@ -32,11 +32,14 @@ def build_encoder(config: Mapping[str, Any], files: Mapping[str, bytes] | None =
             return TinyEncoder(TinyConfig(**settings))
         if kind == "lstm":
             return build_lstm(settings)
-    except TypeError as error:
+    except (TypeError, ConfigError) as error:
         raise ModelFileError(f"the encoder's settings do not fit an encoder of kind {kind!r}: {error}") from error
     from lacuner.models.pretrained import build_pretrained  # transformers is slow to import, and an extra
 
-    return build_pretrained(settings, files or {})
+    try:
+        return build_pretrained(settings, files or {})
+    except ConfigError as error:
+        raise ModelFileError(error.problem) from error
 
 
 def build_head(config: Mapping[str, Any], width: int) -> Any:
@@ -44,7 +47,7 @@ def build_head(config: Mapping[str, Any], width: int) -> Any:
     kind, settings = _split(config, HEADS, "head")
     try:
         return HEADS[kind](width, **settings)
-    except TypeError as error:  # a setting too many or too few: the file, not the program, is wrong
+    except (TypeError, ConfigError) as error:  # a setting too many or a wrong value: the file is at fault
         raise ModelFileError(f"the head's settings do not fit a head of kind {kind!r}: {error}") from error
 
 
