@@ -38,7 +38,7 @@ from lacuner.recipes import RECIPES
 from lacuner.recipes.train import Trained, train
 
 VERSIONS = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
-CODE = ("corpus", "noise", "annotate", "demo", "models", "losses", "training", "recipes")
+CODE = ("corpus", "noise", "models", "losses", "training", "recipes")
 """What decides about results besides the settings."""
 
 

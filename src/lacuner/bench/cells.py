@@ -1,8 +1,8 @@
 """Cells: what is to be trained, each with a key that says everything it depends on.
 
-A cell may stand in several places of the table. `supervised` does not see the noise, so it runs once a data set, encoder
-and seed; where nothing is masked, `trust` and `oracle` learn from the same documents as `supervised` and in the same
-order, so they are the same run (a test compares them).
+A cell may stand in several places of the table. `supervised` does not see the noise, so it runs once a data set,
+encoder and seed; where nothing is masked, `trust` and `oracle` learn from the same documents as `supervised` and in the
+same order, so they are the same run (a test compares them).
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Cell:
     @property
     def config(self) -> dict[str, Any]:
         """All settings of the recipe, defaults too."""
-        config: dict[str, Any] = load_config(RECIPES[self.recipe].Config, settings=self.settings).model_dump(mode="json")
+        config: dict[str, Any] = load_config(RECIPES[self.recipe].Config, settings=self.settings).model_dump(
+            mode="json"
+        )
         return config
 
     @property

@@ -77,34 +77,38 @@ class DataSet:
 
     def commands(self, needs: Sequence[str], kind: str | None, rate: float, seed: int) -> tuple[list[str], list[str]]:
         """How to make the same training data in a shell, and the options that hand it to `lacuner train`."""
+        files, steps = self._paths(), []
+        masked = "weak" in needs and kind in ("masked", "surface")
         if self.demo is not None:
-            steps, train, weak = ["python -m lacuner.demo demo"], "demo/train.gold.jsonl", "demo/weak.jsonl"
-            steps += ["lacuner annotate demo/train.jsonl --dictionary demo/dictionary.tsv --out demo/weak.jsonl"]
-            steps, dev, place = (steps if kind == "given" else steps[:1]), "demo/dev.jsonl", "demo"
-        else:
-            place = (Path("DATA") / (self.data.folder or "")).as_posix()
-            train, weak, dev = (f"{place}/{file}" if file else "" for file in self._names())
-            steps = []
-        source = weak if kind == "given" else train
-        cut, gold = [], train
+            steps.append("python -m lacuner.demo demo")
+        if self.demo is not None and kind == "given":
+            steps.append(f"lacuner annotate demo/train.jsonl --dictionary demo/dictionary.tsv --out {files['weak']}")
+        wanted = ["gold"] if "gold" in needs or masked else []
+        wanted += ["weak"] if "weak" in needs and kind == "given" else []
         if self.data.sentences is not None:
-            cut = [_first(self.data.sentences, path) for path in dict.fromkeys([train, source]) if path]
-            source, gold = (Path(path).name for path in (source, train))
-        options = [] if "gold" not in needs else ["--gold", gold]
-        if "weak" in needs and kind is not None:
-            options += ["--weak", source if kind == "given" else "masked.jsonl"]
+            steps += [_first(self.data.sentences, files[role]) for role in wanted]
+            files |= {role: Path(files[role]).name for role in wanted}
+        if masked:
             names = " --by-surface" if kind == "surface" else ""
-            if kind != "given":
-                cut.append(f"lacuner noise corrupt {source} --drop {rate:g}{names} --seed {seed} --out masked.jsonl")
-        return [*steps, *cut], [*options, *(["--dev", dev] if dev else [])]
+            corrupted = f"lacuner noise corrupt {shlex.quote(files['gold'])} --drop {rate:g}{names} --seed {seed}"
+            steps.append(f"{corrupted} --out masked.jsonl")
+            files["weak"] = "masked.jsonl"
+        roles = [role for role in ("weak", "gold") if role in needs] + (["dev"] if "dev" in files else [])
+        return steps, [part for role in roles for part in (f"--{role}", files[role])]
 
-    def _names(self) -> tuple[str | None, str | None, str | None]:
-        return self.data.gold, self.data.weak, self.data.dev
+    def _paths(self) -> dict[str, str]:
+        """The files by role, as somebody with the data folder in DATA would write them."""
+        if self.demo is not None:
+            names = {"gold": "train.gold", "weak": "weak", "dev": "dev", "test": "test"}
+            return {role: f"demo/{name}.jsonl" for role, name in names.items()}
+        place = Path("DATA") / (self.data.folder or "")
+        names = {role: getattr(self.data, role) for role in FILES}
+        return {role: (place / name).as_posix() for role, name in names.items() if name}
 
     @property
     def test_path(self) -> str:
         """Where the test file lies, for the command that scores it."""
-        return "demo/test.jsonl" if self.demo else (Path("DATA") / self.folder.name / str(self.data.test)).as_posix()
+        return shlex.quote(self._paths()["test"])
 
 
 def _first(count: int, path: str) -> str:

@@ -97,7 +97,7 @@ def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, say:
         if other:
             say(f"{other:,} of them were made by another version of the code; to redo them, choose another folder")
         progress = _Progress(bench, missing, workers, say)
-        children: set[subprocess.Popen[bytes]] = set()
+        children = _Children()
 
         def work(key: str, cell: Cell) -> tuple[str, Row, float]:
             start = time.monotonic()
@@ -113,8 +113,7 @@ def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, say:
                     progress.cell(missing[key], row, seconds)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
-                for child in list(children):
-                    child.kill()
+                children.stop()
                 raise
         shutil.rmtree(out / "running", ignore_errors=True)
 
@@ -135,9 +134,20 @@ def _locked(out: Path) -> Iterator[None]:
         yield
 
 
-def _run_cell(
-    bench: Bench, key: str, cell: Cell, data_folder: Path, out: Path, children: set[subprocess.Popen[bytes]]
-) -> Row:
+class _Children:
+    """Processes at work, and whether somebody has stopped them: what dies then has not failed."""
+
+    def __init__(self) -> None:
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+        for child in list(self.running):
+            child.kill()
+
+
+def _run_cell(bench: Bench, key: str, cell: Cell, data_folder: Path, out: Path, children: _Children) -> Row:
     """One cell in a process of its own."""
     path = out / "cells" / f"{key}.json"
     request = {
@@ -151,35 +161,39 @@ def _run_cell(
     # a waiting thread that spins would steal time from the other cells
     env = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     command = [sys.executable, "-m", "lacuner.bench.cell"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as child:
-        children.add(child)
-        errors: list[bytes] = []
-        assert child.stdin is not None and child.stderr is not None
-        reader = threading.Thread(target=lambda stream: errors.extend(stream), args=(child.stderr,))
-        reader.start()
-        try:
-            child.stdin.write(json.dumps(request).encode() + b"\n")
-            child.stdin.flush()
-        except BrokenPipeError:
-            pass  # it died at once; what it said is in `errors`
+    # in a session of its own, so that Ctrl-C is for the bench alone
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen(command, env=env, start_new_session=True, **pipes)
+    children.running.add(child)
+    errors: list[bytes] = []
+    assert child.stdin is not None and child.stderr is not None
+    reader = threading.Thread(target=errors.extend, args=(child.stderr,))
+    reader.start()
+    try:
+        child.stdin.write(json.dumps(request).encode() + b"\n")
+        child.stdin.flush()
         status = child.wait()
-        reader.join()
-        children.discard(child)
+        child.stdin.close()
+    except BrokenPipeError:
+        status = child.wait()  # it died at once; what it said is in `errors`
+    reader.join()
+    child.stderr.close()
+    children.running.discard(child)
     if status == 0 and path.exists():
-        row: Row = json.loads(path.read_text(encoding="utf-8"))
-        return row
-    return _died(path, cell, status, errors)
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    row = _died(cell, status, errors)
+    if not children.stopped:
+        with atomic_write(path) as stream:
+            stream.write((json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n").encode())
+    return row
 
 
-def _died(path: Path, cell: Cell, status: int, errors: list[bytes]) -> Row:
+def _died(cell: Cell, status: int, errors: list[bytes]) -> Row:
     """A row for a process that left none."""
     last = errors[-1].decode(errors="replace").strip() if errors else ""
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     error = f"the cell's process {how}{': ' + last if last else ''}"
-    row = {"key": cell.key, "cell": cell.as_json(), "config": cell.config, "code": code_hash(), "error": error}
-    with atomic_write(path) as stream:
-        stream.write((json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n").encode())
-    return row
+    return {"key": cell.key, "cell": cell.as_json(), "config": cell.config, "code": code_hash(), "error": error}
 
 
 class _Progress:
@@ -188,7 +202,7 @@ class _Progress:
     def __init__(self, bench: Bench, missing: Mapping[str, Cell], workers: int, say: Say) -> None:
         self.bench, self.total, self.workers, self.say = bench, len(missing), max(workers, 1), say
         self.seconds: list[float] = []
-        self.names = {cell.key: place for (place, _), cell in reversed(bench.laid.items())}
+        self.names = {cell.key: place for (place, _), cell in reversed(list(bench.laid.items()))}
 
     def cell(self, cell: Cell, row: Row, seconds: float) -> None:
         self.seconds.append(seconds)
