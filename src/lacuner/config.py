@@ -35,6 +35,13 @@ def load_config(
         text, values = _read_toml(file)
     for setting in settings:
         _apply(values, setting)
+    return make_config(kind, values, file, text)
+
+
+def make_config(
+    kind: type[AnyConfig], values: dict[str, Any], file: str | PathLike[str] | None = None, text: str = ""
+) -> AnyConfig:
+    """A config from values; `file` and its `text` are where they come from, for error messages."""
     try:
         # through JSON, because there a list may become a tuple and a string a path although the config is strict
         return kind.model_validate_json(json.dumps(values, default=str))

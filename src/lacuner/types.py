@@ -76,10 +76,13 @@ class LostSpan(NamedTuple):
 
 
 class Lost:
-    """What a lossy step lost: a count a reason, and each lost span as a row.
+    """What a lossy step lost: a count a reason, and each lost span as a row, up to `MOST_ROWS` of them.
 
     Steps add to it as they go, so that a stream can be followed by its account. Empty means: nothing was lost.
     """
+
+    MOST_ROWS = 100_000
+    """Of more only the number is known, so that memory stays flat."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -96,6 +99,8 @@ class Lost:
     def span(self, doc: Document, span: Span, reason: str) -> None:
         """A span was lost."""
         self.counts[reason] += 1
+        if len(self.spans) >= self.MOST_ROWS:
+            return
         self.spans.append(LostSpan(doc.id, span.start, span.end, span.label, doc.text[span.start : span.end], reason))
 
     def __len__(self) -> int:

@@ -68,7 +68,9 @@ def test_layouts(tmp_path: Path, text: str, options: dict[str, object]) -> None:
     docs, lost = read_text(tmp_path, text, **options)
     assert [doc.text for doc in docs] == ["Mara sings"]
     assert found(docs) == [[("Mara", "PER")]]
-    assert not len(lost)
+    assert set(lost.counts) <= {"column not read", "comment not kept"}, "what is not kept is said"
+    assert lost.counts["column not read"] == (2 if "NNP" in text or "token_column" in options else 0)
+    assert lost.counts["comment not kept"] == text.count("#")
 
 
 def test_docstart_numbers_documents_both_ways(tmp_path: Path) -> None:
@@ -86,6 +88,31 @@ def test_a_hash_is_a_word_when_it_has_a_tag(tmp_path: Path) -> None:
     docs, _ = read_text(tmp_path, "# O\n#wow O\nMara B-PER\n\n# a longer comment\nx O\n")
     assert [doc.text for doc in docs] == ["# #wow Mara", "x"]
     assert docs[1].where is not None and docs[1].where.line == 6, "the line of the first word, not of the comment"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|", " ", "\t"])
+def test_separators_are_found_out(tmp_path: Path, separator: str) -> None:
+    docs, _ = read_text(tmp_path, f"Mara{separator}B-PER\nsings{separator}O\n")
+    assert found(docs) == [[("Mara", "PER")]]
+
+
+def test_comments_with_as_many_fields_as_words(tmp_path: Path) -> None:
+    text = "# newdoc\nMara B-PER\nsings O\n\nOslo B-LOC\n# sent 2 = x\nis O\nbig B-\n"
+    (tmp_path / "x.conll").write_text(text)
+    errors: list[CorpusError] = []
+    docs = list(read(tmp_path / "x.conll", on_error=errors.append))
+    assert [doc.text for doc in docs] == ["Mara sings"]
+    assert docs[0].where is not None and docs[0].where.line == 2
+    assert [error.line for error in errors] == [8], "a comment inside a sentence does not shift the lines"
+
+
+def test_docstart_in_the_middle(tmp_path: Path) -> None:
+    docs, _ = read_text(tmp_path, "A O\n-DOCSTART- O\nB O\n\n-DOCSTART-x O\n")
+    assert [(doc.text, doc.meta) for doc in docs] == [
+        ("A", {}),
+        ("B", {"document": 1}),
+        ("-DOCSTART-x", {"document": 1}),
+    ]
 
 
 def test_words_without_tags(tmp_path: Path) -> None:

@@ -50,6 +50,16 @@ def test_tokens_with_tags_or_spans_or_text(tmp_path: Path) -> None:
     assert docs[3].text == "Mara in  Oslo"
 
 
+def test_spans_where_other_tools_put_them(tmp_path: Path) -> None:
+    docs = read_rows(
+        tmp_path,
+        {"text": "Mara in Oslo", "label": [[0, 4, "PER"]]},
+        {"text": "Mara in Oslo", "entities": [{"start": 0, "end": 4, "label": "PER"}], "label": "news"},
+    )
+    assert [doc.spans for doc in docs] == [(Span(0, 4, "PER"),)] * 2
+    assert docs[1].meta == {"label": "news"}
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -65,7 +75,8 @@ def test_tokens_with_tags_or_spans_or_text(tmp_path: Path) -> None:
         ({"text": "ab", "spans": [{"start": 0, "end": 1}]}, "needs a `label`"),
         ({"text": "ab", "spans": [{"start": 0.0, "end": 1, "label": "X"}]}, "whole numbers"),
         ({"text": "ab", "spans": [{"start": True, "end": 2, "label": "X"}]}, "whole numbers"),
-        ('{"text": "ab", "spans": [{"start": 0, "end": 1, "label": "X", "score": NaN}]}', "finite"),
+        ('{"text": "ab", "spans": [{"start": 0, "end": 1, "label": "X", "score": NaN}]}', "absurd number"),
+        ('{"text": "ab", "meta": {"x": Infinity}}', "absurd number"),
         ({"text": "ab", "spans": "x"}, "`spans` must be a list"),
         ({"text": "ab", "words": [[0, 1], [0, 2]]}, "out of order"),
         ({"text": "ab", "words": [[0, 9]]}, "outside"),

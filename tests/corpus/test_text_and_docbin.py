@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.corpus import docbin, read
+from lacuner.corpus import docbin, read, write
 from lacuner.errors import CorpusError
-from lacuner.types import Span
+from lacuner.types import Document, Lost, Span
 
 
 def test_a_folder_is_a_document_a_file(tmp_path: Path) -> None:
@@ -17,6 +17,31 @@ def test_a_folder_is_a_document_a_file(tmp_path: Path) -> None:
     (tmp_path / "ignored.md").write_text("no")
     docs = list(read(tmp_path))
     assert [(doc.id, doc.text) for doc in docs] == [("a.txt", "first"), ("b/2.txt", "second\r\nline\n")]
+
+
+def test_other_files_of_a_folder_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "A.TXT").write_text("first")
+    (tmp_path / "b.md").write_text("no")
+    lost = Lost()
+    assert [doc.id for doc in read(tmp_path, lost=lost)] == ["A.TXT"]
+    assert lost.counts == {"file without the ending .txt not read": 1}
+
+
+def test_missing_beside_annotated_words_is_incomplete_whatever_the_role(tmp_path: Path) -> None:
+    import spacy
+    from spacy.tokens import DocBin
+    from spacy.tokens import Span as SpacySpan
+
+    doc = spacy.blank("en")("Mara Teel left Halden.")
+    doc.set_ents([SpacySpan(doc, 0, 2, "PER")], default="missing")
+    DocBin(docs=[doc]).to_disk(tmp_path / "x.spacy")
+    assert [doc.complete for doc in read(tmp_path / "x.spacy", complete=True)] == [False]
+
+
+def test_numbers_beyond_64_bits_survive_in_meta(tmp_path: Path) -> None:
+    doc = Document("1", "a", ((0, 1),), meta={"n": 10**30})
+    write([doc], tmp_path / "x.spacy")
+    assert list(read(tmp_path / "x.spacy")) == [doc]
 
 
 def test_a_file_is_a_document_a_line(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
 from lacuner.errors import CorpusError
 from lacuner.evaluate import Count, pair, score
+from lacuner.noise import measure
 from lacuner.types import Document, Span
 
 TEXT = "Mara Teel left Halden for the Bank of Oslo"
@@ -47,6 +49,22 @@ def test_incomplete_gold_is_marked_and_precision_is_a_range() -> None:
     assert scores.unjudged == 1, "only Halden: one contradicts a known span, one was ruled out"
     assert scores.precision_range == (0.25, 0.5)
     assert scores.as_json()["gold_complete"] is False
+
+
+def test_unsure_gold_is_never_a_mistake() -> None:
+    gold = replace(GOLD, unsure=(Span(10, 14, ""),))
+    scores = score([gold], [replace(GOLD, spans=(*GOLD.spans, Span(10, 14, "LOC"), Span(22, 25, "LOC")))])
+    assert (scores.incomplete, scores.unjudged, scores.final) == (0, 1, False)
+    assert scores.precision_range == (3 / 5, 4 / 5)
+
+
+def test_long_documents_are_scored_in_time() -> None:
+    text = "w " * 20_000
+    spans = tuple(Span(i, i + 1, "X") for i in range(0, 40_000, 4))
+    doc = Document("1", text, spans=spans, complete=True)
+    start = time.perf_counter()
+    assert measure([doc], [doc]).scores.type_only.correct == len(spans)
+    assert time.perf_counter() - start < 10
 
 
 def test_spans_that_do_not_fit_the_words_are_counted_and_said() -> None:

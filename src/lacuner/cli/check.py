@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from lacuner.corpus.check import Checked, Problem
 
 MOST = 50
+UNFIXED = ("unreadable", "crossing", "two labels")
+"""Errors that only a person can mend."""
 
 
 def check(
@@ -41,7 +43,7 @@ def check(
 ) -> None:
     """Name every misaligned, empty, crossing, duplicate or whitespace span, texts shared by two corpora, rare labels.
 
-    Ends with status 2 if there is an error, 0 if there are only warnings.
+    Ends with status 2 if there is an error (after --fix: one that needs judgement), 0 if there are only warnings.
     """
     from lacuner.cli.show import print_json
     from lacuner.corpus.check import Checked, finish
@@ -63,8 +65,7 @@ def check(
     checked = Checked(note)
     fixed: Counter[str] = Counter()
     for corpus in corpora:
-        target = (out or corpus.with_name(f"{corpus.stem}.fixed{corpus.suffix or '.jsonl'}")) if fix else None
-        _check_one(corpus, format, reading, checked, target, fixed)
+        _check_one(corpus, format, reading, checked, (out or _beside(corpus)) if fix else None, fixed)
     finish(checked, rare)
     if json:
         print_json({**_counts(checked), "problems": [_row(problem) for problem in problems], "fixed": dict(fixed)})
@@ -74,7 +75,12 @@ def check(
             typer.echo(
                 "fixed: " + (", ".join(f"{what}: {count:,}" for what, count in fixed.items()) or "nothing to fix")
             )
-    raise typer.Exit(2 if checked.errors and not fix else 0)
+    left = sum(checked.counts[kind] for kind in UNFIXED) if fix else checked.errors
+    raise typer.Exit(2 if left else 0)
+
+
+def _beside(corpus: Path) -> Path:
+    return corpus.with_name(f"{corpus.name}.fixed.jsonl" if corpus.is_dir() else f"{corpus.stem}.fixed{corpus.suffix}")
 
 
 def _check_one(
@@ -85,13 +91,17 @@ def _check_one(
     from lacuner.corpus import write
     from lacuner.corpus.check import check_corpus, fix, unreadable
     from lacuner.errors import CorpusError
+    from lacuner.types import Where
 
     note = unreadable(checked)
     try:
         docs = Watched(corpus, format=format, options=reading, on_error=note)
         seen = check_corpus(docs, str(corpus), checked)
         if target is not None:
-            lost = write((fix(doc, fixed) for doc in seen), target, format=format if corpus.suffix else None)
+            before = checked.counts["unreadable"]
+            same_form = format if target.suffix == corpus.suffix else None
+            lost = write((fix(doc, fixed) for doc in seen), target, format=same_form)
+            lost.count("document that cannot be read", checked.counts["unreadable"] - before)
             say(f"wrote {target}: {lost}")
         else:
             for _ in seen:
@@ -99,9 +109,9 @@ def _check_one(
     except CorpusError as error:
         note(error)
         return
-    for reason, where in docs.lost.first.items():
-        message = f"{reason}: {docs.lost.counts[reason]:,} in this file, here the first"
-        checked.add("repaired tag", where, message)
+    for reason, count in docs.lost:
+        where = docs.lost.first.get(reason) or Where(str(corpus))
+        checked.add("not as it was", where, f"{reason}: {count:,} in this file")
 
 
 def _counts(checked: Checked) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def evaluate(
     tokens, sentences = scores.as_json()["token_accuracy"], scores.as_json()["sentence_accuracy"]
     typer.echo(f"words right {100 * tokens:.1f} %, documents wholly right {100 * sentences:.1f} %")
     typer.echo(f"{scores.documents:,} documents, {scores.words:,} words, {unread:,} words unread")
-    if scores.incomplete:
+    if not scores.final:
         typer.echo(incomplete_note(scores))
     if len(scores.lost):
         say(f"words: {scores.lost}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from typing import Annotated
 
 import typer
@@ -50,6 +52,10 @@ def main() -> None:
     """Run a command. The user's mistakes end with status 2 and one sentence; anything else with status 1."""
     # before torch is loaded: a waiting thread that spins would cost two busy processes a factor of two to seven
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(
+            signal.SIGTERM, lambda *_: sys.exit(143)
+        )  # so that half-written files and workers are cleared away
     try:
         app()
     except LacunerError as error:

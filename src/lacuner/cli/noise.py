@@ -34,20 +34,23 @@ def corrupt(
     seed: Annotated[int, typer.Option("--seed", help="Another seed, other entities.")] = 1,
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
+    separator: options.Separator = None,
+    token_column: options.TokenColumn = 0,
+    tag_column: options.TagColumn = -1,
     scheme: options.Scheme = None,
     json: options.Json = False,
 ) -> None:
     """Remove and falsify labels by stated rates. The same entity meets the same fate wherever its sentence stands."""
-    from lacuner.cli.show import Watched, print_json, report_lost
-    from lacuner.config import load_config
+    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.config import make_config
     from lacuner.corpus import write
     from lacuner.noise import Noise
     from lacuner.noise import corrupt as corrupted
 
-    settings = [f"drop={drop}", f"wrong_type={wrong_type}", f"shift={shift}", f"seed={seed}"]
-    settings += [f"by_surface={str(by_surface).lower()}", *[f"drop_types.{each}" for each in drop_type or []]]
-    noise = load_config(Noise, settings=settings)
-    reading = options.read_options(encoding, scheme)
+    rates = {label: _rate(label, rate) for label, rate in (each.partition("=")[::2] for each in drop_type or [])}
+    values = {"drop": drop, "drop_types": rates, "by_surface": by_surface, "wrong_type": wrong_type, "shift": shift}
+    noise = make_config(Noise, {**values, "seed": seed})
+    reading = options.read_options(encoding, scheme, columns=(separator, token_column, tag_column))
     labels = None
     if noise.wrong_type:
         labels = sorted({span.label for doc in Watched(gold, format=format, options=reading) for span in doc.spans})
@@ -56,13 +59,25 @@ def corrupt(
     lost = write(corrupted(docs, noise, labels, tally), out)
     report_lost(docs.lost, f"read {gold}")
     report_lost(lost, f"wrote {out}")
+    for label in rates:
+        if not tally[f"entities {label}"]:
+            say(f"--drop-type {label}: there is no entity of this type")
     if json:
         print_json({**tally, "out": str(out), "lost": dict(lost), "noise": noise.model_dump()})
         return
     total = max(tally["entities"], 1)
-    for what in ("dropped", "retyped", "shifted", "could not be shifted"):
+    for what in ("dropped", "retyped", "could not be retyped", "shifted", "could not be shifted"):
         if tally[what] or what == "dropped":
             typer.echo(f"{what}: {tally[what]:,} of {tally['entities']:,} entities ({100 * tally[what] / total:.1f} %)")
+
+
+def _rate(label: str, rate: str) -> float:
+    from lacuner.errors import ConfigError
+
+    try:
+        return float(rate)
+    except ValueError as error:
+        raise ConfigError(f"--drop-type is written LABEL=RATE, not {label}={rate}") from error
 
 
 @app.command()
@@ -71,6 +86,9 @@ def measure(
     gold: Annotated[Path, typer.Option("--gold", help="The truth, complete unless the file says otherwise.")],
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
+    separator: options.Separator = None,
+    token_column: options.TokenColumn = 0,
+    tag_column: options.TagColumn = -1,
     scheme: options.Scheme = None,
     json: options.Json = False,
 ) -> None:
@@ -80,7 +98,7 @@ def measure(
     from lacuner.noise import measure as measured
     from lacuner.noise.measure import KINDS, NOTHING
 
-    reading = options.read_options(encoding, scheme)
+    reading = options.read_options(encoding, scheme, columns=(separator, token_column, tag_column))
     labels, truth = (
         Watched(weak, format=format, options=reading),
         Watched(gold, format=format, complete=True, options=reading),
@@ -92,7 +110,7 @@ def measure(
         print_json(result.as_json())
         return
     print_table("", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(result.scores))
-    if result.scores.incomplete:
+    if not result.scores.final:
         typer.echo(incomplete_note(result.scores))
     rows = [(label, *[f"{counts[kind]:,}" for kind in KINDS]) for label, counts in result.kinds.items()]
     print_table(

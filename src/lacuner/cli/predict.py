@@ -23,6 +23,10 @@ def predict(
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
     words: options.Words = "unicode",
+    separator: options.Separator = None,
+    token_column: options.TokenColumn = 0,
+    tag_column: options.TagColumn = -1,
+    scheme: options.Scheme = None,
     json: options.Json = False,
 ) -> None:
     """Find entities, with a score each. Long documents are read through windows: no word is left unread."""
@@ -35,7 +39,11 @@ def predict(
     if on_long not in ("window", "error"):
         raise ConfigError(f"--on-long is window or error, not {on_long!r}")
     tagger = load(run)
-    docs = Watched(corpus, format=format, options=options.read_options(encoding, words=words))
+    docs = Watched(
+        corpus,
+        format=format,
+        options=options.read_options(encoding, scheme, words, (separator, token_column, tag_column)),
+    )
     spans = read = 0
     start = time.perf_counter()
 

@@ -9,7 +9,7 @@ from lacuner.evaluate import Count, Evaluation
 
 def score_rows(scores: Evaluation) -> Iterator[tuple[object, ...]]:
     """All types together, then each type, then the looser counts."""
-    mark = "*" if scores.incomplete else ""
+    mark = "" if scores.final else "*"
     yield _row("all (micro)" + mark, scores.exact)
     precision, recall, f1 = (f"{100 * value:.1f}" for value in scores.macro)
     yield "all (macro)" + mark, precision, recall, f1, "", "", ""
@@ -25,7 +25,7 @@ def _row(name: str, count: Count) -> tuple[object, ...]:
 
 
 def incomplete_note(scores: Evaluation) -> str:
-    """What a score against incomplete gold is worth."""
+    """What a score is worth against gold that is incomplete, or unsure."""
     low, high = scores.precision_range
     return (
         f"* not final: gold is incomplete in {scores.incomplete:,} of {scores.documents:,} documents, and says nothing "

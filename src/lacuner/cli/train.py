@@ -34,6 +34,10 @@ def train(
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
     words: options.Words = "unicode",
+    separator: options.Separator = None,
+    token_column: options.TokenColumn = 0,
+    tag_column: options.TagColumn = -1,
+    scheme: options.Scheme = None,
     json: options.Json = False,
 ) -> None:
     """Train a model by a recipe. On weak labels it ends with what the model finds that the labels lack."""
@@ -54,7 +58,10 @@ def train(
         for path in paths[role] or []:
             complete = {"weak": False, "unlabeled": False}.get(role, True)
             reading = Watched(
-                path, format=format, complete=complete, options=options.read_options(encoding, words=words)
+                path,
+                format=format,
+                complete=complete,
+                options=options.read_options(encoding, scheme, words, (separator, token_column, tag_column)),
             )
             docs += reading
             report_lost(reading.lost, f"read {path} as {role}: {reading.documents:,} documents")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -179,7 +180,9 @@ def _fixed(doc: Document, spans: Iterable[Span], fixed: Counter[str]) -> Iterato
         if text != text.strip():
             fixed["white space trimmed"] += 1
             start, end = start + len(text) - len(text.lstrip()), end - (len(text) - len(text.rstrip()))
-        touched = [word for word in words_of(doc) if word[0] < end and word[1] > start]
+        words = words_of(doc)
+        first = bisect_right(words, start, key=lambda word: word[1])
+        touched = words[first : bisect_left(words, end, key=lambda word: word[0])]
         if touched and (touched[0][0], touched[-1][1]) != (start, end):
             fixed["widened to whole words"] += 1
             start, end = touched[0][0], touched[-1][1]

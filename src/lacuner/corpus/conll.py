@@ -51,14 +51,13 @@ def read_conll(reading: Reading) -> Iterator[Document]:
     known_tags = {"O"}
     number, document = 0, 0
     for first, lines in _sentences(reading):
-        if _is_docstart(lines[0]):
+        if not lines:
             document += 1
-            first, lines = first + 1, lines[1:]
+            continue
         try:
-            rows = _rows(lines, first, layout, reading)
+            rows, numbers = _rows(lines, first, layout, reading)
             if not rows:
                 continue
-            first += len(lines) - len(rows)  # comments stand before the words
             columns = list(zip(*rows, strict=True))
             text, words = join_words(columns[layout.token])
             spans: tuple[Span, ...] = ()
@@ -68,10 +67,10 @@ def read_conll(reading: Reading) -> Iterator[Document]:
                     tags = tuple([tag if tag == "O" else f"I-{tag}" for tag in tags])
                 used = set(tags)
                 if not used <= known_tags:
-                    _check_tags(tags, first, reading)
+                    _check_tags(tags, numbers, reading)
                     known_tags |= used
                 if len(used) > 1 or "O" not in used:
-                    spans = _spans(tags, words, first, layout.scheme, reading)
+                    spans = _spans(tags, words, numbers, layout.scheme, reading)
         except CorpusError as error:
             reading.report(error)
             continue
@@ -82,16 +81,18 @@ def read_conll(reading: Reading) -> Iterator[Document]:
             words=words,
             spans=spans,
             meta={"document": document} if document else {},
-            where=Where(str(reading.path), first, line_a_word=True),
+            where=Where(str(reading.path), numbers[0], line_a_word=True),
         )
 
 
-def _spans(tags: Sequence[str], words: Words, first: int, scheme: str, reading: Reading) -> tuple[Span, ...]:
+def _spans(
+    tags: Sequence[str], words: Words, numbers: Sequence[int], scheme: str, reading: Reading
+) -> tuple[Span, ...]:
     chunks = tagging.decode(tags)
     bad = tagging.irregular(tags, chunks, scheme)
     if bad:
         done = "not counted" if reading.options.strict else "repaired"
-        reading.lost.count(f"tag against {scheme} {done}", len(bad), Where(str(reading.path), first + bad[0]))
+        reading.lost.count(f"tag against {scheme} {done}", len(bad), Where(str(reading.path), numbers[bad[0]]))
         if reading.options.strict:
             chunks = tagging.decode_strict(tags, scheme)
     return tuple([Span(words[i][0], words[j - 1][1], label) for i, j, label in chunks])
@@ -102,16 +103,22 @@ def _is_docstart(line: str) -> bool:
 
 
 def _sentences(reading: Reading) -> Iterator[tuple[int, list[str]]]:
-    """Runs of lines that are not blank, with the number of their first line."""
+    """Runs of lines that are not blank, with the number of their first line; no lines where a document begins."""
     current: list[str] = []
     first = 1
     for block in read_blocks(reading.path, reading.options.encoding, seen=reading.seen):
         lines, at = block.lines, 0
-        for blank in [i for i, line in enumerate(lines) if not line or line.isspace()]:
-            if current or blank > at:
-                yield (first if current else block.first + at), current + lines[at:blank]
+        breaks = [i for i, line in enumerate(lines) if not line or line.isspace() or line.startswith(DOCSTART)]
+        for stop in breaks:
+            starts_document = _is_docstart(lines[stop])
+            if lines[stop].startswith(DOCSTART) and not starts_document:
+                continue
+            if current or stop > at:
+                yield (first if current else block.first + at), current + lines[at:stop]
                 current = []
-            at = blank + 1
+            if starts_document:
+                yield block.first + stop, []
+            at = stop + 1
         if not current:
             first = block.first + at
         current += lines[at:]
@@ -121,28 +128,42 @@ def _sentences(reading: Reading) -> Iterator[tuple[int, list[str]]]:
         yield first, current
 
 
-def _rows(lines: list[str], first: int, layout: Layout, reading: Reading) -> list[list[str]]:
+def _rows(lines: list[str], first: int, layout: Layout, reading: Reading) -> tuple[list[list[str]], Sequence[int]]:
+    """The cells of each word's line, and the lines' numbers."""
     rows = layout.split(lines)
-    if set(map(len, rows)) == {layout.width} and "" not in map(itemgetter(layout.token), rows):
-        return rows
-    good = []
+    plain = not lines[0].startswith("# ") and set(map(len, rows)) == {layout.width}
+    if plain and "" not in map(itemgetter(layout.token), rows):
+        return rows, range(first, first + len(rows))
+    good, numbers = [], []
     for number, (row, line) in enumerate(zip(rows, lines, strict=True), first):
+        if _is_comment(line, row, layout):
+            reading.lost.count("comment not kept")
+            continue
         if len(row) != layout.width:
-            # a hash is a comment only if it is not a word: tweets are full of words that begin with one
-            if line.startswith("#") and (" " in line or "=" in line or line == "#"):
-                continue
-            problem = f"this line has {len(row)} columns where the file has {layout.width}"
+            separator = "tabs" if layout.separator == "\t" else repr(layout.separator)
             raise reading.error(
-                f"{problem} (separated by {'tabs' if layout.separator == chr(9) else repr(layout.separator)})", number
+                f"this line has {len(row)} columns where the file has {layout.width} (separated by {separator})", number
             )
         if not row[layout.token]:
             raise reading.error("the word in this line is empty", number)
         good.append(row)
-    return good
+        numbers.append(number)
+    return good, numbers
 
 
-def _check_tags(tags: Sequence[str], first: int, reading: Reading) -> None:
-    for line, tag in enumerate(tags, first):
+def _is_comment(line: str, row: list[str], layout: Layout) -> bool:
+    """A hash begins a comment only if it does not begin a word: tweets are full of words that do."""
+    if not line.startswith("#"):
+        return False
+    if len(row) != layout.width:
+        return " " in line or "=" in line or line == "#"
+    return (
+        line.startswith("# ") and layout.scheme is not None and not layout.bare and not tagging.is_tag(row[layout.tag])
+    )
+
+
+def _check_tags(tags: Sequence[str], numbers: Sequence[int], reading: Reading) -> None:
+    for line, tag in zip(numbers, tags, strict=True):
         if not tagging.is_tag(tag):
             raise reading.error(f"{tag!r} is not a tag (O, or a letter of BIESLUM, a hyphen and a label)", line)
 
@@ -154,7 +175,7 @@ def _layout(reading: Reading) -> Layout:
     lines = [line for line in islice(beginning, _SAMPLE) if not _is_docstart(line)]
     sample = [line for line in lines if line.strip()]
     plain = [line for line in sample if not line.startswith("#")] or sample
-    separator = options.separator or ("\t" if 2 * sum("\t" in line for line in plain) > len(plain) else " ")
+    separator = options.separator or _separator(plain, options.tag_column)
     guess = Layout(separator, 0, 0, 0, None, False)
     width = Counter(map(len, guess.split(plain))).most_common(1)[0][0] if plain else 1
     places = []
@@ -163,6 +184,7 @@ def _layout(reading: Reading) -> Layout:
             raise reading.error(f"there is no column {column} for the {name}: this file has {width}")
         places.append(column % width)
     token, tag = places
+    reading.lost.count("column not read", max(width - 2, 0))
     if token == tag:
         return Layout(separator, width, token, tag, None, False)
     seen: list[list[str]] = [[]]
@@ -176,6 +198,16 @@ def _layout(reading: Reading) -> Layout:
     usable = [tags for tags in seen if all(map(tagging.is_tag, tags))]
     scheme = options.scheme or ("IO" if bare else tagging.guess_scheme(usable))
     return Layout(separator, width, token, tag, scheme, bare)
+
+
+def _separator(lines: list[str], tag_column: int) -> str:
+    """What separates columns: what leaves a tag at its place in most lines; if nothing does, tabs if there are any."""
+    for separator in ("\t", " ", ",", ";", "|"):
+        rows = Layout(separator, 0, 0, 0, None, False).split(lines)
+        good = [row for row in rows if len(row) > 1 and -len(row) <= tag_column < len(row)]
+        if 2 * sum(tagging.is_tag(row[tag_column]) for row in good) > len(lines):
+            return separator
+    return "\t" if 2 * sum("\t" in line for line in lines) > len(lines) else " "
 
 
 def write_conll(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:

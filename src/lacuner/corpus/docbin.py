@@ -7,6 +7,7 @@ written as *missing*, which is spaCy's own word for not annotated.
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -60,15 +61,14 @@ def read_docbin(reading: Reading) -> Iterator[Document]:
 
 
 def _from_spacy(doc: Doc, number: int, reading: Reading) -> Document:
-    ours = doc.user_data.get(_KEY, {})
-    ours = ours if isinstance(ours, dict) else {}
+    ours = _ours(doc.user_data.get(_KEY))
     groups = {name: [_span(span) for span in group] for name, group in doc.spans.items()}
     rejected, unsure = groups.pop("rejected", []), groups.pop("unsure", [])
     spans = dict.fromkeys(_span(span) for span in doc.ents)
     spans |= {span: None for group in groups.values() for span in group if span.label}
     unlabelled = sum(not span.label for group in groups.values() for span in group)
     reading.lost.count("span without a label in a span group", unlabelled)
-    complete = ours.get("complete", None if any(token.ent_iob == 0 for token in doc) else True)
+    complete = ours.get("complete", _complete(doc))
     meta = ours.get("meta", {})
     return Document(
         id=str(ours.get("id", number)),
@@ -81,6 +81,22 @@ def _from_spacy(doc: Doc, number: int, reading: Reading) -> Document:
         meta=dict(meta) if isinstance(meta, dict) else {},
         where=Where(str(reading.path)),
     )
+
+
+def _ours(value: object) -> dict[str, Any]:
+    try:
+        found = json.loads(value) if isinstance(value, str) else {}
+    except (ValueError, RecursionError):
+        found = {}
+    return found if isinstance(found, dict) else {}
+
+
+def _complete(doc: Doc) -> bool | None:
+    """What the file says: missing beside annotated words means gaps; where nothing is annotated it says nothing."""
+    missing = [token.ent_iob == 0 for token in doc]
+    if not any(missing):
+        return True
+    return None if all(missing) else False
 
 
 def _span(span: SpacySpan) -> Span:
@@ -121,7 +137,8 @@ def _to_spacy(doc: Document, vocab: Any, lost: Lost) -> Doc:
     written = [*fitting, *groups["rejected"], *groups["unsure"]]
     lost.count("score not written", sum(span.score is not None for span in written))
     lost.count("source not written", sum(span.source is not None for span in written))
-    made.user_data[_KEY] = {"id": doc.id, "complete": doc.complete, "meta": doc.meta}
+    # as a string: msgpack has no numbers beyond 64 bits, and JSON has
+    made.user_data[_KEY] = json.dumps({"id": doc.id, "complete": doc.complete, "meta": doc.meta})
     return made
 
 

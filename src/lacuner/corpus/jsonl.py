@@ -2,7 +2,8 @@
 
 Ours: `{"id", "text", "words", "spans", "rejected", "unsure", "complete", "meta"}`, offsets in characters; all but
 `text` may be missing. Theirs: `{"tokens": [...], "tags" or "ner_tags": [...]}`, or `spans` of word numbers,
-`{"start", "end", "label"}` half-open. Keys that neither knows are kept in `meta`.
+`{"start", "end", "label"}` half-open; `entities` or `label` (doccano) for `spans`. Keys that neither knows are kept
+in `meta`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from lacuner.types import Document, Lost, Span, Where, Words
 
 _OURS = ("id", "text", "words", "spans", "rejected", "unsure", "complete", "meta")
 _TAG_KEYS = ("tags", "ner_tags")
+_SPAN_KEYS = ("spans", "entities", "label", "labels")
+"""Where spans stand: ours, and where other tools put them."""
 
 
 def read_jsonl(reading: Reading) -> Iterator[Document]:
@@ -46,7 +49,7 @@ def read_jsonl(reading: Reading) -> Iterator[Document]:
 
 def _row(line: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise CorpusError(f"this is not JSON: {error.msg} at character {error.pos}") from error
     except (ValueError, RecursionError) as error:
@@ -58,6 +61,10 @@ def _row(line: str) -> dict[str, Any]:
     if "\\u" in line:  # only an escape can smuggle in what the file's encoding cannot have
         _check_characters(row)
     return row
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _check_characters(value: Any) -> None:
@@ -90,15 +97,17 @@ def _document(row: dict[str, Any], number: str, reading: Reading) -> Document:
     if "words" in row:
         words = _words(row["words"], text)
     doc = Document(id=_id(row, number), text=text, words=words, complete=_take(row, "complete", bool, None))
+    theirs = next((key for key in _SPAN_KEYS if key in row and isinstance(row[key], list)), "spans")
     for state in ("spans", "rejected", "unsure"):
-        spans = tuple([_span(entry, state) for entry in _take(row, state, list, [])])
+        entries = _take(row, theirs if state == "spans" else state, list, [])
+        spans = tuple([_span(entry, state) for entry in entries])
         if not chars and words is not None:
             spans = tuple([_from_words(span, words) for span in spans])
         setattr(doc, state, spans)
     key = next((key for key in _TAG_KEYS if key in row), None)
     if key is not None and words is not None:
         doc.spans += _tag_spans(_take(row, key, list, []), words, reading)
-    known = {*_OURS, "tokens"} | ({key} if key and words is not None else set())
+    known = {*_OURS, "tokens", theirs} | ({key} if key and words is not None else set())
     doc.meta = {**_take(row, "meta", dict, {}), **{key: row[key] for key in row if key not in known}}
     return doc
 

@@ -24,7 +24,9 @@ def read_txt(reading: Reading) -> Iterator[Document]:
 
 
 def _read_folder(reading: Reading) -> Iterator[Document]:
-    paths = sorted(path for path in reading.path.rglob("*.txt") if path.is_file())
+    files = sorted(path for path in reading.path.rglob("*") if path.is_file())
+    paths = [path for path in files if path.suffix.lower() == ".txt"]
+    reading.lost.count("file without the ending .txt not read", len(files) - len(paths))
     if not paths:
         raise reading.error("there is no .txt file in this folder")
     for path in paths:

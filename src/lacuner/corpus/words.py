@@ -8,13 +8,14 @@ them; any other visible character stands alone.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Literal
 
 from lacuner.errors import CorpusError
-from lacuner.types import Document, Lost, Span, Words, by_position
+from lacuner.types import Document, Lost, Span, Words
 
 if TYPE_CHECKING:
     import regex
@@ -125,10 +126,11 @@ def to_words(doc: Document, spans: Iterable[Span], lost: Lost, snap: Snap = "dro
 
 def flatten(doc: Document, spans: Iterable[Span], lost: Lost) -> list[Span]:
     """Spans of which no two overlap: the longest win, then the first, then by label; `lost` has the others."""
-    kept: list[Span] = []
+    kept: list[Span] = []  # by start, so that only the neighbours need to be looked at
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start, span.label)):
-        if all(span.end <= other.start or span.start >= other.end for other in kept):
-            kept.append(span)
-        else:
+        at = bisect_left(kept, span.start, key=lambda other: other.start)
+        if (at and kept[at - 1].end > span.start) or (at < len(kept) and kept[at].start < span.end):
             lost.span(doc, span, "span overlaps a longer one")
-    return list(by_position(kept))
+        else:
+            kept.insert(at, span)
+    return kept

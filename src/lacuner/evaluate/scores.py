@@ -68,9 +68,14 @@ class Evaluation:
     incomplete: int
     """Documents whose gold is not complete."""
     unjudged: int
-    """Predicted spans that incomplete gold neither confirms nor contradicts."""
+    """Predicted spans that gold neither confirms nor contradicts: it is incomplete, or unsure, there."""
     lost: Lost
     """Spans that do not fit gold's words, or overlap others: they count as spans, but not in the accuracy of words."""
+
+    @property
+    def final(self) -> bool:
+        """Gold has judged every span."""
+        return not self.incomplete and not self.unjudged
 
     @property
     def macro(self) -> tuple[float, float, float]:
@@ -85,7 +90,7 @@ class Evaluation:
 
     @property
     def precision_range(self) -> tuple[float, float]:
-        """Where precision lies if gold is incomplete: all unjudged spans wrong, or all right."""
+        """Where precision lies if gold cannot judge every span: all unjudged ones wrong, or all right."""
         high = (self.exact.correct + self.unjudged) / self.exact.predicted if self.exact.predicted else 0.0
         return self.exact.precision, high
 
@@ -93,6 +98,7 @@ class Evaluation:
         precision, recall, f1 = self.macro
         return {
             **self.exact.as_json(),
+            "final": self.final,
             "gold_complete": self.incomplete == 0,
             "documents_incomplete": self.incomplete,
             "precision_range": list(self.precision_range),
@@ -112,39 +118,56 @@ class Evaluation:
 Place = tuple[int, int, str]
 
 
+class Scoring:
+    """A score that grows document by document, so that nothing needs to be held."""
+
+    def __init__(self) -> None:
+        self._exact, self._boundary, self._loose = Counter[str](), Counter[str](), Counter[str]()
+        self._correct, self._guessed, self._there = Counter[str](), Counter[str](), Counter[str]()
+        self._total = Counter[str]()
+        self._lost = Lost()
+
+    def add(self, gold: Document, predicted: Document) -> None:
+        """Count one document."""
+        real, found = _places(gold.spans), _places(predicted.spans)
+        hits = real & found
+        self._correct.update(label for _, _, label in hits)
+        self._there.update(label for _, _, label in real)
+        self._guessed.update(label for _, _, label in found)
+        self._exact.update(correct=len(hits), predicted=len(found), gold=len(real))
+        edges, found_edges = {place[:2] for place in real}, {place[:2] for place in found}
+        self._boundary.update(correct=len(edges & found_edges), predicted=len(found_edges), gold=len(edges))
+        self._loose.update(correct=_overlapping(real, found), predicted=len(found), gold=len(real))
+        words, words_right = _words_right(gold, predicted, self._lost)
+        self._total.update(documents=1, documents_right=real == found, words=words, words_right=words_right)
+        self._total.update(incomplete=not gold.complete)
+        if not gold.complete or gold.unsure:
+            self._total.update(unjudged=sum(_unjudged(gold, real, place) for place in found - real))
+
+    def result(self) -> Evaluation:
+        """What was found so far."""
+        labels = sorted(self._there | self._guessed)
+        return Evaluation(
+            exact=Count(**self._exact),
+            per_type={each: Count(self._correct[each], self._guessed[each], self._there[each]) for each in labels},
+            boundary=Count(**self._boundary),
+            type_only=Count(**self._loose),
+            documents=self._total["documents"],
+            documents_right=self._total["documents_right"],
+            words=self._total["words"],
+            words_right=self._total["words_right"],
+            incomplete=self._total["incomplete"],
+            unjudged=self._total["unjudged"],
+            lost=self._lost,
+        )
+
+
 def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Evaluation:
     """Score predictions against gold; the two are paired as `pair` says."""
-    exact, boundary, loose = Counter[str](), Counter[str](), Counter[str]()
-    correct, guessed, there = Counter[str](), Counter[str](), Counter[str]()
-    total = Counter[str]()
-    lost = Lost()
+    scoring = Scoring()
     for mine, yours in pair(gold, predicted):
-        real, found = _places(mine.spans), _places(yours.spans)
-        hits = real & found
-        correct.update(label for _, _, label in hits)
-        there.update(label for _, _, label in real)
-        guessed.update(label for _, _, label in found)
-        exact.update(correct=len(hits), predicted=len(found), gold=len(real))
-        edges, found_edges = {place[:2] for place in real}, {place[:2] for place in found}
-        boundary.update(correct=len(edges & found_edges), predicted=len(found_edges), gold=len(edges))
-        loose.update(correct=_overlapping(real, found), predicted=len(found), gold=len(real))
-        words, words_right = _words_right(mine, yours, lost)
-        total.update(documents=1, documents_right=real == found, words=words, words_right=words_right)
-        if not mine.complete:
-            total.update(incomplete=1, unjudged=sum(_unjudged(mine, real, place) for place in found - real))
-    return Evaluation(
-        exact=Count(**exact),
-        per_type={label: Count(correct[label], guessed[label], there[label]) for label in sorted(there | guessed)},
-        boundary=Count(**boundary),
-        type_only=Count(**loose),
-        documents=total["documents"],
-        documents_right=total["documents_right"],
-        words=total["words"],
-        words_right=total["words_right"],
-        incomplete=total["incomplete"],
-        unjudged=total["unjudged"],
-        lost=lost,
-    )
+        scoring.add(mine, yours)
+    return scoring.result()
 
 
 def _places(spans: Iterable[Span]) -> set[Place]:
@@ -153,13 +176,18 @@ def _places(spans: Iterable[Span]) -> set[Place]:
 
 def _overlapping(real: set[Place], found: set[Place]) -> int:
     """How many predicted spans can be given a gold span of their type that they touch, none of them twice."""
-    free = sorted(real)
     count = 0
-    for start, end, label in sorted(found):
-        match = next((gold for gold in free if gold[2] == label and gold[0] < end and start < gold[1]), None)
-        if match:
-            free.remove(match)
-            count += 1
+    for label in {label for _, _, label in found}:
+        free = sorted(gold for gold in real if gold[2] == label)
+        at = 0
+        for start, end, _ in sorted(place for place in found if place[2] == label):
+            while (
+                at < len(free) and free[at][1] <= start
+            ):  # what ends before this begins can match nothing that follows
+                at += 1
+            if at < len(free) and free[at][0] < end:
+                count += 1
+                at += 1
     return count
 
 
@@ -177,8 +205,12 @@ def _tags(doc: Document, spans: tuple[Span, ...], size: int, lost: Lost) -> list
 
 
 def _unjudged(gold: Document, real: set[Place], place: Place) -> bool:
-    """Incomplete gold says nothing of a span that touches nothing it knows."""
+    """Gold says nothing of a span where it is unsure, and if it is incomplete, of one that touches nothing it knows."""
     start, end, label = place
+    if any(span.start < end and start < span.end for span in gold.unsure):
+        return True
+    if gold.complete:
+        return False
     if any(span.start == start and span.end == end and span.label in ("", label) for span in gold.rejected):
         return False
     return not any(first < end and start < last for first, last, _ in real)

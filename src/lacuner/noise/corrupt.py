@@ -7,6 +7,7 @@ order. So the same entity meets the same fate wherever its sentence stands in th
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from pydantic import Field
 from lacuner.config import Config
 from lacuner.corpus.words import words_of
 from lacuner.errors import ConfigError
-from lacuner.types import Document, Span, by_position
+from lacuner.types import Document, Span, Words, by_position
 
 
 class Noise(Config):
@@ -66,20 +67,24 @@ def _check_rates(noise: Noise) -> None:
 def _corrupt(doc: Document, noise: Noise, labels: list[str], tally: Counter[str], copy: str) -> Document:
     seed = str(noise.seed)
     kept: list[Span] = []
-    for span in doc.spans:
+    spans = by_position(doc.spans)
+    for number, span in enumerate(spans):
         surface = doc.text[span.start : span.end]
         here = (seed, copy, doc.text, str(span.start), str(span.end), span.label)
         name = (seed, surface.casefold(), span.label)
         tally["entities"] += 1
+        tally[f"entities {span.label}"] += 1
         if _draw("drop", *(name if noise.by_surface else here)) < noise.drop_types.get(span.label, noise.drop):
             tally["dropped"] += 1
             tally[f"dropped {span.label}"] += 1
-        elif _draw("type?", *here) < noise.wrong_type and len(labels) > 1:
-            tally["retyped"] += 1
+        elif _draw("type?", *here) < noise.wrong_type:
             others = [label for label in labels if label != span.label]
-            kept.append(span._replace(label=others[int(_draw("type", *here) * len(others))]))
+            tally["retyped" if others else "could not be retyped"] += 1
+            kept.append(span._replace(label=others[int(_draw("type", *here) * len(others))]) if others else span)
         elif _draw("shift?", *here) < noise.shift:
-            choices = _shifts(doc, span)
+            # into the room that is left between the entity before, as it now is, and the next one
+            room = (kept[-1].end if kept else 0, spans[number + 1].start if number + 1 < len(spans) else len(doc.text))
+            choices = _shifts(words_of(doc), span, room)
             tally["shifted" if choices else "could not be shifted"] += 1
             kept.append(choices[int(_draw("shift", *here) * len(choices))] if choices else span)
         else:
@@ -88,17 +93,15 @@ def _corrupt(doc: Document, noise: Noise, labels: list[str], tally: Counter[str]
     return replace(doc, spans=by_position(kept), complete=False)
 
 
-def _shifts(doc: Document, span: Span) -> list[Span]:
-    """The span with one edge one word further in or out, where that leaves a word and touches no other entity."""
-    words = words_of(doc)
-    inside = [i for i, (start, end) in enumerate(words) if start >= span.start and end <= span.end]
-    if not inside:
+def _shifts(words: Words, span: Span, room: tuple[int, int]) -> list[Span]:
+    """The span with one edge one word further in or out, where that leaves a word and stays in the room."""
+    first = bisect_left(words, span.start, key=lambda word: word[0])
+    last = bisect_right(words, span.end, key=lambda word: word[1]) - 1
+    if first > last:
         return []
-    first, last = inside[0], inside[-1]
     edges = [(first - 1, last), (first, last + 1), (first + 1, last), (first, last - 1)]
     moved = [span._replace(start=words[i][0], end=words[j][1]) for i, j in edges if 0 <= i <= j < len(words)]
-    others = [other for other in doc.spans if other != span]
-    return [new for new in moved if not any(other.start < new.end and new.start < other.end for other in others)]
+    return [new for new in moved if new.start >= room[0] and new.end <= room[1]]
 
 
 def _draw(*parts: str) -> float:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import Any
 
 from lacuner.corpus.words import words_of
 from lacuner.evaluate.pairing import pair
-from lacuner.evaluate.scores import Evaluation, score
+from lacuner.evaluate.scores import Evaluation, Scoring
 from lacuner.types import Document, Span
 
 KINDS = ("correct", "missing", "wrong type", "wrong boundary", "wrong type and boundary", "spurious")
@@ -51,9 +53,8 @@ class Measurement:
         return sum(self.kinds.values(), Counter())
 
     def as_json(self) -> dict[str, Any]:
-        exact = self.scores.as_json()
         return {
-            **exact,
+            **self.scores.as_json(),
             "kinds": {kind: self.total[kind] for kind in KINDS},
             "kinds_per_type": {label: {kind: counts[kind] for kind in KINDS} for label, counts in self.kinds.items()},
             "confusion": [
@@ -70,30 +71,57 @@ class Measurement:
         }
 
 
-def measure(weak: Iterable[Document], gold: Iterable[Document]) -> Measurement:
-    """Compare weak labels with gold, document by document."""
-    pairs = list(pair(gold, weak))
-    kinds: dict[str, Counter[str]] = {}
-    confusion: Counter[tuple[str, str]] = Counter()
-    for mine, yours in pairs:
-        for kind, real, found in _matches(mine.spans, yours.spans):
+class Measuring:
+    """A measurement that grows document by document."""
+
+    def __init__(self) -> None:
+        self._scoring = Scoring()
+        self._kinds: dict[str, Counter[str]] = {}
+        self._confusion: Counter[tuple[str, str]] = Counter()
+        self._sentences: Counter[int] = Counter()
+        self._entities: Counter[int] = Counter()
+        self._sparse = 0
+
+    def add(self, weak: Document, gold: Document) -> None:
+        """Compare one document."""
+        self._scoring.add(gold, weak)
+        for kind, real, found in _matches(gold.spans, weak.spans):
             left, right = real.label if real else NOTHING, found.label if found else NOTHING
-            confusion[left, right] += 1
-            kinds.setdefault(left if real else right, Counter())[kind] += 1
-    return Measurement(
-        scores=score((mine for mine, _ in pairs), (yours for _, yours in pairs)),
-        kinds=dict(sorted(kinds.items())),
-        confusion=confusion,
-        density=density(mine for mine, _ in pairs),
-    )
+            self._confusion[left, right] += 1
+            self._kinds.setdefault(left if real else right, Counter())[kind] += 1
+        size = len(words_of(gold))
+        self._sparse += len(gold.spans) <= math.sqrt(size)
+        self._sentences[size // 5 * 5] += 1
+        self._entities[size // 5 * 5] += len(gold.spans)
+
+    def result(self) -> Measurement:
+        """What was found so far."""
+        sizes = sorted(self._sentences)
+        by_length = {size: (self._sentences[size], self._entities[size] / self._sentences[size]) for size in sizes}
+        return Measurement(
+            scores=self._scoring.result(),
+            kinds=dict(sorted(self._kinds.items())),
+            confusion=self._confusion,
+            density=Density(self._sentences.total(), self._sparse, by_length),
+        )
+
+
+def measure(weak: Iterable[Document], gold: Iterable[Document]) -> Measurement:
+    """Compare weak labels with gold, document by document, paired as `pair` says."""
+    measuring = Measuring()
+    for mine, yours in pair(gold, weak):
+        measuring.add(yours, mine)
+    return measuring.result()
 
 
 def _matches(gold: Iterable[Span], weak: Iterable[Span]) -> Iterator[tuple[str, Span | None, Span | None]]:
     """Each gold and each weak span once: matched where they are equal, at the same place, or overlap most."""
     real, found = sorted({span[:3] for span in gold}), sorted({span[:3] for span in weak})
     candidates = []
+    widest = max((end - start for start, end, _ in found), default=0)
     for a in real:
-        for b in found:
+        at = bisect_left(found, a[0] - widest, key=lambda place: place[0])  # what begins earlier ends too early
+        for b in takewhile(lambda b: b[0] < a[1], islice(found, at, None)):  # noqa: B023 (used at once)
             common = min(a[1], b[1]) - max(a[0], b[0])
             if common > 0:
                 same_place, same_type = a[:2] == b[:2], a[2] == b[2]
@@ -110,18 +138,3 @@ def _matches(gold: Iterable[Span], weak: Iterable[Span]) -> Iterator[tuple[str, 
         yield "missing", Span(*a), None
     for b in sorted(free_found):
         yield "spurious", None, Span(*b)
-
-
-def density(docs: Iterable[Document]) -> Density:
-    """How sparse entities are."""
-    sentences, sparse = 0, 0
-    lengths: Counter[int] = Counter()
-    entities: Counter[int] = Counter()
-    for doc in docs:
-        size = len(words_of(doc))
-        sentences += 1
-        sparse += len(doc.spans) <= math.sqrt(size)
-        lengths[size // 5 * 5] += 1
-        entities[size // 5 * 5] += len(doc.spans)
-    by_length = {length: (lengths[length], entities[length] / lengths[length]) for length in sorted(lengths)}
-    return Density(sentences, sparse, by_length)
