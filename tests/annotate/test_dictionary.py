@@ -263,3 +263,38 @@ def test_any_bytes_give_entries_or_one_clear_error(tmp_path_factory: pytest.Temp
             assert entry.surface and entry.label and "\0" not in entry.surface
 
     check()
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_cells_with_line_breaks(tmp_path: Path, ending: str) -> None:
+    def table(content: str) -> Dictionary:
+        return load(tmp_path, f"d.{ending}", content.replace(",", "," if ending == "csv" else "\t"))
+
+    two = table('surface,label\n"Mara\nTeel",PER\n"Bram\n\nvan ""X"" \n Oster","PER"\nOslo,LOC\n,LOC\n')
+    assert pairs(two) == [("Mara Teel", "PER"), ('Bram van "X" Oster', "PER"), ("Oslo", "LOC")]
+    assert [(entry.where or (0, 0))[1] for entry in two.entries] == [2, 4, 8]
+    assert sentences(two) == ["9 the surface is empty"]
+    notes = table('surface,label,id\nOslo,LOC,"a note\nof two lines"\nBergen,LOC,x\n')
+    assert pairs(notes) == [("Oslo", "LOC"), ("Bergen", "LOC")]
+    doubtful = load(tmp_path, "x.csv", 'Rome,LOC\n"Oslo\nBergen,LOC\nMoss",LOC\n')
+    assert pairs(doubtful)[0] == ("Rome", "LOC") and len(pairs(doubtful)) == 2
+    assert sentences(doubtful) == ["2 because of its quotes this row goes on to line 4; is a quote not closed?"]
+    inches = load(tmp_path, "x.tsv", 'DISK\t"3.5\nDISK\t5"\nTAPE\t8"\n')
+    assert [entry.label for entry in inches.entries] == ['"3.5', '5"', '8"']
+
+
+def test_a_quote_too_many_swallows_nothing(tmp_path: Path) -> None:
+    rows = "".join(f"name {i},X\n" for i in range(2_000))
+    for content in (f'"aspirin,X\n{rows}', f'"aspirin,X\n{rows}gout",X\n', f'"aspirin,X\n{rows[:40]}gout",X\n'):
+        table = load(tmp_path, "d.csv", content)
+        assert sentences(table)[0] == "1 the quotes of this row do not match"
+        assert [entry.surface for entry in table.entries][:3] == ["name 0", "name 1", "name 2"]
+
+
+def test_only_the_label_service_separates_aliases_by_commas(tmp_path: Path) -> None:
+    rows = '\nQ1,Rome,"Rome, Italy",city\n'
+    for column, aliases in (("alias", ["Rome, Italy"]), ("altLabel", ["Italy"]), ("itemAltLabel", ["Italy"])):
+        table = load(tmp_path, "q.csv", f"item,itemLabel,{column},class{rows}")
+        assert [entry.surface for entry in table.entries] == ["Rome", *aliases]
+        row = {"item": "http://x/Q1", "itemLabel": "Rome", column: "Rome, Italy", "class": "city"}
+        assert pairs(load(tmp_path, "q.json", json.dumps([row]))) == pairs(table)

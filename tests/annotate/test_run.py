@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -206,3 +210,54 @@ def test_numbers_on_bc5cdr(
     for score, wanted in zip(scores, expected, strict=True):
         assert wanted is None or 100 * score == pytest.approx(wanted, abs=within)
     assert tally.documents == 4797
+
+
+def test_a_span_without_a_label_contradicts_nothing() -> None:
+    sources = [
+        function_source("kb", lambda doc: [(0, 4, "PER"), (5, 9, "LOC")]),
+        function_source("other", lambda doc: [(5, 9, "ORG")]),
+        function_source("any", lambda doc: [(0, 4, ""), (5, 12, "")]),
+    ]
+    tally = Tally()
+    list(annotate([Document("1", "Mara Oslo by")], sources, tally=tally))
+    assert {key: (row.overlaps, row.conflicts) for key, row in tally.rows.items()} == {
+        ("kb", "PER"): (1, 0),
+        ("kb", "LOC"): (1, 1),
+        ("other", "ORG"): (1, 1),
+        ("any", ""): (2, 0),
+    }
+
+
+KILLED = """
+import os, time
+from lacuner.annotate.parallel import in_order
+
+def work(number):
+    if number > 2:
+        time.sleep(60)
+    time.sleep(0.2)
+    return os.getpid()
+
+for _, worker in in_order(range(9), work, 2):
+    print(worker, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_workers_end_with_their_parent() -> None:
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = {int(parent.stdout.readline()) for _ in range(2)}
+        parent.send_signal(signal.SIGTERM)
+        assert parent.wait(10) == -signal.SIGTERM
+        deadline = time.monotonic() + 10
+        while any(map(alive, workers)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not any(map(alive, workers))
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False

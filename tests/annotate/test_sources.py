@@ -73,6 +73,10 @@ def test_entries_that_are_not_looked_for_are_counted() -> None:
     source = dictionary_source([Entry("Paris", "LOC"), Entry("\u00ad", "X")], stop=["PARIS"])
     assert source.skipped == {"on the stop list": 1, "of invisible characters": 1}
     assert source.find(DOC).spans == []
+    terms = {"1": [Entry("Paris", "LOC"), Entry("\u00ad", "X")], "2": [Entry("PARIS", "LOC"), Entry("May", "X")]}
+    source = per_document_source(terms, stop=["paris"])
+    assert source.skipped == {"on the stop list": 2, "of invisible characters": 1}
+    assert source.find(DOC).spans == []
 
 
 def test_regex_sources() -> None:

@@ -116,3 +116,127 @@ def test_nothing_to_label_with(run: Run, texts: Path) -> None:
     assert "nothing to label with" in run("annotate", "texts", "--out", "w.jsonl", status=2).stderr
     assert "LABEL=PATTERN" in run("annotate", "texts", "--regex", "x", "--out", "w.jsonl", status=2).stderr
     assert "regular expression" in run("annotate", "texts", "--regex", "X=(", "--out", "w.jsonl", status=2).stderr
+
+
+def test_incomplete_gold_is_explained(run: Run, texts: Path) -> None:
+    text = (texts / "texts" / "one.txt").read_text()
+    write([Document("one.txt", text, spans=(Span(0, 4, "PERSON"),), complete=False)], texts / "gold.jsonl")
+    args = ("annotate", "texts", "--regex", "PERSON=Mara", "--out", "w.jsonl", "--gold", "gold.jsonl")
+    done = run(*args, "--report", "r.html")
+    assert "* not final: gold is incomplete in 1 of 1 documents" in done.stdout
+    assert "1 of 2 documents have gold" in done.stderr
+
+
+def test_stop_lists_hold_for_rules(run: Run, texts: Path) -> None:
+    (texts / "stop.txt").write_text("VELTAZINE\nMara\n")
+    args = ("annotate", "texts", "--regex", r"DRUG=\w+zine", "--regex", "PERSON=Will", "--capitalised")
+    run(*args, "--stop", "stop.txt", "--out", "w.jsonl")
+    doc = next(iter(read(texts / "w.jsonl")))
+    assert [doc.text[s.start : s.end] for s in doc.spans] == ["Will"]
+    unsure = [doc.text[s.start : s.end] for s in doc.unsure]
+    assert unsure and "Mara" not in unsure
+
+
+def test_sources_of_the_same_name_are_numbered(run: Run, texts: Path) -> None:
+    (texts / "capitalised.tsv").write_text("Halden\tPLACE\n")
+    twice = ("--dictionary", "capitalised.tsv", "--dictionary", "capitalised.tsv")
+    rules = ("--regex", "X=Mara", "--regex", "X=Will", "--capitalised")
+    facts = json.loads(run("annotate", "texts", *twice, *rules, "--out", "w.jsonl", "--json").stdout)
+    names = {"capitalised.tsv", "capitalised.tsv 2", "regex X", "regex X 2", "capitalised"}
+    assert {row["source"] for row in facts["sources"]} == names
+    once = ("--dictionary", "capitalised.tsv", "--capitalised")
+    facts = json.loads(run("annotate", "texts", *once, "--out", "w.jsonl", "--json").stdout)
+    assert {row["source"] for row in facts["sources"]} == {"capitalised", "capitalised 2"}
+
+
+PLACES = [Document(f"d{i}", f"{name} is a lake") for i, name in enumerate(("Alda", "Brim", "Cor", "Alda"))]
+
+
+def truth(name: str, id: str) -> Document:
+    return Document(id, f"{name} is a lake", spans=(Span(0, len(name), "LAKE"),))
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        [truth("Brim", "d1")],
+        [truth("Cor", "d2"), truth("Alda", "d0")],
+        [truth("Alda", "d0"), truth("Brim", "d1"), truth("Cor", "d2")],
+        [truth("Brim", "0"), truth("Cor", "1")],
+        [truth("Alda", "d3"), truth("Alda", "d0")],
+    ],
+)
+def test_gold_for_some_of_the_documents(run: Run, tmp_path: Path, gold: list[Document]) -> None:
+    write(PLACES, tmp_path / "texts.jsonl")
+    write(gold, tmp_path / "gold.jsonl")
+    args = ("annotate", "texts.jsonl", "--regex", r"LAKE=^\w+", "--out", "w.jsonl", "--gold", "gold.jsonl")
+    done = run(*args, "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["documents"], facts["gold"]["documents"]) == (4, len(gold))
+    assert facts["gold"]["precision"] == facts["gold"]["recall"] == 1.0
+    assert f"{len(gold)} of 4 documents have gold" in done.stderr
+    assert [len(doc.spans) for doc in read(tmp_path / "w.jsonl")] == [1] * 4
+
+
+@pytest.mark.parametrize(
+    ("gold", "sentence"),
+    [
+        ([truth("Brum", "d1")], "the gold document 'd1' has another text in the corpus, from character 2"),
+        ([truth("Alda", "d0"), truth("Dun", "x")], "gold.jsonl:2: the gold document 'x' is not in the corpus"),
+        ([truth("Dun", "1")], "gold.jsonl:1: the gold document '1' is not in the corpus"),
+        ([truth("Alda", "d0")] * 3, "the gold document 'd0' is not in the corpus"),
+        ([*(truth(doc.text[:-10], doc.id) for doc in PLACES), truth("Dun", "x")], "'x' is not in the corpus"),
+        ([], "gold.jsonl: there is no document in this gold"),
+    ],
+)  # fmt: skip
+def test_gold_for_other_documents(run: Run, tmp_path: Path, gold: list[Document], sentence: str) -> None:
+    write(PLACES, tmp_path / "texts.jsonl")
+    write(gold, tmp_path / "gold.jsonl")
+    args = ("annotate", "texts.jsonl", "--regex", r"LAKE=^\w+", "--out", "w.jsonl", "--gold", "gold.jsonl")
+    done = run(*args, status=2)
+    assert sentence in done.stderr
+    assert not (tmp_path / "w.jsonl").exists()
+
+
+def test_entries_that_are_not_looked_for_are_counted(run: Run, texts: Path) -> None:
+    (texts / "a.tsv").write_text("Mara\tPERSON\nveltazine\tDRUG\nMARA\tPLACE\n\u00ad\u00ad\tDRUG\n\tDRUG\n")
+    own = {"id": "one.txt", "terms": [["Mara", "PERSON"], ["Will", "PERSON"]]}
+    (texts / "own.jsonl").write_text(json.dumps(own))
+    (texts / "stop.txt").write_text("mara\n")
+    files = ("--dictionary", "a.tsv", "--dictionary", "own.jsonl", "--stop", "stop.txt")
+    done = run("annotate", "texts", *files, "--out", "w.jsonl")
+    assert "read a.tsv: 4 entries, 1 rows skipped; 2 stopped, 1 empty after normalising\n" in done.stderr
+    assert "read own.jsonl: 2 entries, 0 rows skipped; 1 stopped\n" in done.stderr
+
+
+def test_terms_for_documents_that_are_not_there_are_said(run: Run, texts: Path) -> None:
+    rows = [{"id": id, "terms": [["Mara", "PERSON"]]} for id in ("one.txt", "three.txt", "four.txt")]
+    (texts / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = run("annotate", "texts", "--dictionary", "own.jsonl", "--out", "w.jsonl", "--json")
+    sentence = "own.jsonl: 2 of the 3 documents it has terms for are not in the corpus, the first of them 'four.txt'"
+    assert done.stderr.count(sentence) == 1
+    assert sentence in json.loads(done.stdout)["problems"]
+    rows[1:] = []
+    (texts / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert "not in the corpus" not in run("annotate", "texts", "--dictionary", "own.jsonl", "--out", "w.jsonl").stderr
+
+
+def test_formats_and_encodings_can_be_named(run: Run, texts: Path) -> None:
+    (texts / "terms.dat").write_text("Mara,PERSON\n")
+    args = ("annotate", "texts", "--out", "w.jsonl", "--dictionary")
+    assert "--dictionary-format" in run(*args, "terms.dat", status=2).stderr
+    run(*args, "terms.dat", "--dictionary-format", "csv")
+    assert found(texts / "w.jsonl")[0] == [("Mara", "PERSON")]
+    (texts / "t.xlsx").write_bytes(b"PK")
+    assert "a spreadsheet must be saved as CSV" in run(*args, "t.xlsx", status=2).stderr
+    (texts / "t.tsv").write_bytes("Москва\tLOC\nПетербург\tLOC\n".encode("cp1251"))
+    assert "--dictionary-encoding" in run(*args, "t.tsv", status=2).stderr
+    run(*args, "t.tsv", "--dictionary-encoding", "cp1251")
+
+
+def test_what_cannot_be_done_is_said_before_the_dictionary_is_read(run: Run, texts: Path) -> None:
+    (texts / "a.tsv").write_text("Mara\tPERSON\n")
+    done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.xyz", status=2)
+    assert "w.xyz: the ending tells no format" in done.stderr and "read a.tsv" not in done.stderr
+    done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.jsonl", "--workers", "0", status=2)
+    assert "--workers is 0" in done.stderr and "read a.tsv" not in done.stderr

@@ -9,6 +9,8 @@ from functools import partial
 
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 
+from lacuner.annotate.initials import raise_initials
+
 Occurrence = tuple[int, int, int]
 """The number of the string, start, end."""
 
@@ -29,9 +31,9 @@ class Automaton:
     """
 
     find: Callable[[str], list[Occurrence]]
-    """Every occurrence, by end; the strings must not be empty."""
+    """Every occurrence, by end; if strings and texts are folded, perhaps without those that begin inside a word."""
 
-    def __init__(self, strings: list[str]) -> None:
+    def __init__(self, strings: list[str], folded: bool) -> None:
         sample = "".join(strings[:: len(strings) // 10_000 + 1])
         if len(sample.encode()) > 2 * len(sample):
             encoding = "utf-16-le" if len(strings) <= LOW_BYTE_FIRST else "utf-16-be"
@@ -39,8 +41,17 @@ class Automaton:
             wide = BytesAhoCorasick(encoded, implementation=_KIND)
             self.find = partial(_find_wide, wide, encoding)
         else:
-            narrow = AhoCorasick(_drain(strings), store_patterns=False, implementation=_KIND)
-            self.find = partial(narrow.find_matches_as_indexes, overlapping=True)
+            raised = map(raise_initials, _drain(strings)) if folded else _drain(strings)
+            narrow = AhoCorasick(raised, store_patterns=False, implementation=_KIND)
+            self.find = partial(_find_raised, narrow) if folded else partial(_find, narrow)
+
+
+def _find(automaton: AhoCorasick, text: str) -> list[Occurrence]:
+    return automaton.find_matches_as_indexes(text, overlapping=True)
+
+
+def _find_raised(automaton: AhoCorasick, text: str) -> list[Occurrence]:
+    return automaton.find_matches_as_indexes(raise_initials(text), overlapping=True)
 
 
 def _find_wide(automaton: BytesAhoCorasick, encoding: str, text: str) -> list[Occurrence]:

@@ -7,6 +7,7 @@ they can never disagree with `str.casefold` and `unicodedata.normalize`.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -78,3 +79,11 @@ def changing(fold: bool) -> str:
         if len(simple) != 1 or normal_form(char, fold) != simple:
             found.append(char)
     return "".join(found)
+
+
+def as_class(chars: Iterable[str], last: str = "\U0010ffff") -> str:
+    """The inside of a regular expression's character class, as ranges, for the characters up to `last`."""
+    codes = sorted({ord(char) for char in chars if char <= last})
+    lows = [code for code, before in zip(codes, [-2, *codes], strict=False) if code != before + 1]
+    highs = [code for code, after in zip(codes, [*codes[1:], -2], strict=True) if code + 1 != after]
+    return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in zip(lows, highs, strict=True))

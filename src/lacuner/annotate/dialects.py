@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 from lacuner.annotate.entries import Collector
-from lacuner.annotate.tables import add_item, lines
+from lacuner.annotate.tables import add_item, lines, split_aliases
 from lacuner.errors import DictionaryError
 
 _SURFACE = ("surface", "term", "pattern", "text", "name", "phrase", "mention")
 _LABEL = ("label", "type", "class", "category", "tag")
 _WEIGHT = ("weight", "score", "confidence")
 _ID = ("id", "item", "uri", "kb_id")
+_ALIAS = ("itemAltLabel", "altLabel", "alias", "aliases")
 _TOKEN_KEYS = ("LOWER", "ORTH", "TEXT")
 
 
@@ -65,9 +66,10 @@ def _add(line: int, row: object, collector: Collector) -> None:
         if isinstance(row.get("terms"), list) and "id" in row:
             _add_document(line, row, collector)
         elif "item" in row and not any(key in row for key in ("surface", "term", "pattern")):
-            fields = (("itemLabel", "label"), ("itemAltLabel", "altLabel", "alias", "aliases"), ("class", "classLabel"))
-            label, alias, kind = (_text(row, names) for names in fields)
-            add_item(line, _text(row, ("item",)), label, alias, kind, collector)
+            label, kind = (_text(row, names) for names in (("itemLabel", "label"), ("class", "classLabel")))
+            column = next((name for name in _ALIAS if row.get(name) is not None), "")
+            aliases = split_aliases(column, _text(row, (column,)))
+            add_item(line, _text(row, ("item",)), label, aliases, kind, collector)
         else:
             surface = _pattern(row["pattern"]) if "pattern" in row else _text(row, _SURFACE, needed="surface")
             collector.add(line, surface, _text(row, _LABEL), _weight(row), _text(row, _ID) or None)

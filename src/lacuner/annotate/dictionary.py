@@ -23,6 +23,11 @@ FORMATS = {
     "jsonl": 'a JSON object a line: {"surface", "label"}, spaCy patterns, or {"id", "terms"} for one document',
     "json": "the JSON of a SPARQL query, or a list of objects",
 }
+UNKNOWN_ENDING = "the ending does not say what format this is"
+UNKNOWN_ENCODING = "name its encoding"
+"""What is said if a caller has to name something."""
+
+_SPREADSHEETS = ("xlsx", "xls", "ods", "numbers")
 _ENDINGS = {"tab": "tsv", "ndjson": "jsonl", "srj": "json", "lst": "txt", "list": "txt"}
 
 
@@ -78,7 +83,8 @@ def _format(file: Path, format: str | None) -> str:
         known = ", ".join(FORMATS)
         if format:
             raise DictionaryError(f"there is no dictionary format called {format!r} (there are {known})", file=file)
-        raise DictionaryError(f"the ending does not say what format this is (name one of {known})", file=file)
+        hint = "; a spreadsheet must be saved as CSV" if name in _SPREADSHEETS else ""
+        raise DictionaryError(f"{UNKNOWN_ENDING} (name one of {known}{hint})", file=file)
     return name
 
 
@@ -109,7 +115,7 @@ def _decode(file: Path, encoding: str | None) -> _Decoded:
         text = ""
     if not _looks_western(text):
         sentence = f"the byte 0x{byte:02X} is not UTF-8, and it makes no sense as Windows-1252"
-        raise DictionaryError(f"{sentence}; save the file as UTF-8, or name its encoding", file=file, line=line)
+        raise DictionaryError(f"{sentence}; save the file as UTF-8, or {UNKNOWN_ENCODING}", file=file, line=line)
     note = f"the byte 0x{byte:02X} is not UTF-8; the file was read as Windows-1252"
     return _Decoded(_line_ends(text), note, line)
 

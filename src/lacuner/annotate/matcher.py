@@ -68,7 +68,7 @@ class Matcher:
         self.overlaps = overlaps
         self.terms = Terms(self.entries, case, spacing, stop)
         self._word, self._attached = characters()
-        self._automaton = Automaton(self.terms.collect())
+        self._automaton = Automaton(self.terms.collect(), folded=case != "exact")
         self._only_words = all(flag & WORD_EDGES == WORD_EDGES for flag in set(self.terms.flags))
 
     def __reduce__(self) -> tuple[object, ...]:

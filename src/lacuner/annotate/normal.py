@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from itertools import accumulate
 from typing import NamedTuple
 
-from lacuner.annotate.characters import INVISIBLE, SPACES, changing, characters, normal_form
+from lacuner.annotate.characters import INVISIBLE, SPACES, as_class, changing, characters, normal_form
 
 
 class Edges(NamedTuple):
@@ -53,15 +53,23 @@ _form = lru_cache(maxsize=1 << 16)(normal_form)
 def _odd(fold: bool) -> re.Pattern[str]:
     """What makes a text more than plain. Beyond 16 bits `re` tests ranges one by one: there, all count as odd."""
     odd = SPACES.replace(" ", "") + "".join(characters().attached) + changing(fold)
-    return re.compile(f"[{_inside(odd, _LAST_OF_16_BITS)}\U00010000-\U0010ffff]")
+    return re.compile(f"[{as_class(odd, _LAST_OF_16_BITS)}\U00010000-\U0010ffff]")
+
+
+@cache
+def _not_itself() -> re.Pattern[str]:
+    """What is odd or changed by folding: a text without these, as most Chinese ones, is its own normal form."""
+    cased = [char for char in map(chr, (*range(0xD800), *range(0xE000, 0x10000))) if char.casefold() != char]
+    odd = SPACES.replace(" ", "") + "".join(characters().attached) + changing(True)
+    return re.compile(f"[{as_class([*odd, *cased], _LAST_OF_16_BITS)}\\U00010000-\\U0010ffff]")
 
 
 @cache
 def _patterns(fold: bool, last: str) -> _Patterns:
     """What finds the odd units of a text with no character after `last`."""
-    space, invisible = _inside(SPACES, last), _inside(INVISIBLE, last)
-    attached = _inside(characters().attached, last)
-    single = _inside(SPACES.replace(" ", "") + changing(fold), last)
+    space, invisible = as_class(SPACES, last), as_class(INVISIBLE, last)
+    attached = as_class(characters().attached, last)
+    single = as_class(SPACES.replace(" ", "") + changing(fold), last)
     more = f"(?:[{invisible}]*[{attached}])"
     cluster = f"[^{space}{invisible}{attached}]{more}+|[{attached}]{more}*"
     return _Patterns(
@@ -69,14 +77,6 @@ def _patterns(fold: bool, last: str) -> _Patterns:
         single=re.compile(f"([{single}])"),
         unit=re.compile(f"({cluster}|[{single}])"),
     )
-
-
-def _inside(chars: Iterable[str], last: str) -> str:
-    """The inside of a character class, as ranges."""
-    codes = sorted({ord(char) for char in chars if char <= last})
-    lows = [code for code, before in zip(codes, [-2, *codes], strict=False) if code != before + 1]
-    highs = [code for code, after in zip(codes, [*codes[1:], -2], strict=True) if code + 1 != after]
-    return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in zip(lows, highs, strict=True))
 
 
 def normalise(text: str, fold: bool) -> Normal:
@@ -89,8 +89,11 @@ def normalise(text: str, fold: bool) -> Normal:
         if "  " in text:
             text = _change(text, _SPACE_RUN, _one_space, False, changes)
         return Normal(text, tuple(changes), False)
-    if _odd(fold).search(text) is None and "  " not in text:
-        return Normal(text.casefold() if fold else text, (), False)
+    if "  " not in text:
+        if fold and _not_itself().search(text) is None:
+            return Normal(text, (), False)
+        if _odd(fold).search(text) is None:
+            return Normal(text.casefold() if fold else text, (), False)
     return _normalise_odd(text, fold)
 
 
@@ -138,7 +141,7 @@ def squeeze(normal: Normal) -> Normal:
 
 @cache
 def _idle_spaces() -> re.Pattern[str]:
-    word = _inside(characters().word | characters().attached, _LAST)
+    word = as_class(characters().word | characters().attached, _LAST)
     return re.compile(f"((?<![{word}]) | (?![{word}]))")
 
 

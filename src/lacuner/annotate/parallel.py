@@ -6,6 +6,8 @@ import gc
 import os
 import signal
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -18,6 +20,9 @@ Result = TypeVar("Result")
 
 AHEAD = 2
 """Items under way for each worker: one in work, one waiting."""
+
+PATIENCE = 0.5
+"""Seconds between two looks of a worker after its parent."""
 
 
 def usable_cores() -> int:
@@ -38,7 +43,7 @@ def in_order(
         for item in items:
             yield item, work(item)
         return
-    pool = ProcessPoolExecutor(workers, get_context(start), _begin, (work,))
+    pool = ProcessPoolExecutor(workers, get_context(start), _begin, (work, os.getpid()))
     under_way: deque[tuple[Item, Future[Result]]] = deque()
     try:
         for item in items:
@@ -64,12 +69,23 @@ def _can_be_sent(work: object) -> bool:
 _work: Callable[[Any], Any]
 
 
-def _begin(work: Callable[[Any], Any]) -> None:
+def _begin(work: Callable[[Any], Any], parent: int) -> None:
     """First thing in a worker."""
     global _work  # noqa: PLW0603 (the only way to hand something to a worker once)
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and ends us
     gc.freeze()  # the collector would otherwise copy inherited memory by looking at it
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this worker when its parent is gone: who is killed tells nobody, and workers would wait for ever.
+
+    (The kernel's own signal for this comes already when the *thread* that made the worker ends.)
+    """
+    while os.getppid() == parent:
+        time.sleep(PATIENCE)
+    os._exit(1)
 
 
 def _do(item: Any) -> Any:

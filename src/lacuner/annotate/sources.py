@@ -23,6 +23,9 @@ from lacuner.types import Document, Span
 Triple = tuple[int, int, str]
 """Start, end, label; an empty label if nobody knows of which type it is."""
 
+STOPPED, EMPTY = "on the stop list", "of invisible characters"
+"""Why an entry is not looked for."""
+
 
 class Found(NamedTuple):
     """What a source has to say about a document."""
@@ -69,8 +72,12 @@ def dictionary_source(
     entries = entries if isinstance(entries, Sequence) else list(entries)
     find = _InDictionary(name, partial(Matcher, entries, case=case, overlaps=overlaps, stop=frozenset(stop)), spacing)
     terms = find.matcher(spacing).terms
-    skipped = {"on the stop list": len(terms.stopped), "of invisible characters": len(terms.empty)}
-    return Source(name, find, entries, {reason: times for reason, times in skipped.items() if times})
+    return Source(name, find, entries, _skipped(len(terms.stopped), len(terms.empty)))
+
+
+def _skipped(stopped: int, empty: int) -> dict[str, int]:
+    skipped = {STOPPED: stopped, EMPTY: empty}
+    return {reason: times for reason, times in skipped.items() if times}
 
 
 class _InDictionary:
@@ -106,7 +113,8 @@ def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Found:
     entries = [of[term] for _, _, term in hits]
     if not weights and min(entries, default=0) >= 0:  # nearly always
         # Span(...) itself takes twice as long, and this is the one place where that can be felt
-        spans = [_new(Span, (start, end, labels[of[term]], None, name)) for start, end, term in hits]
+        names, name_of = terms.names, terms.name_of
+        spans = [_new(Span, (start, end, names[name_of[term]], None, name)) for start, end, term in hits]
         return Found(spans, (), (), (), entries, flat)
     spans, entries = [], []
     choices: list[tuple[Span, ...]] = []
@@ -134,7 +142,11 @@ def per_document_source(
     spacing: Spacing = "given",
 ) -> Source:
     """What a document's own list of terms knows; documents without a list have none."""
-    return Source(name, _InOwnTerms(name, terms, case, overlaps, frozenset(stop), spacing))
+    find = _InOwnTerms(name, terms, case, overlaps, frozenset(stop), spacing)
+    stopped = {form_of(term, True, spacing) for term in find.stop}
+    forms = [form_of(entry.surface, True, spacing) for entries in terms.values() for entry in entries]
+    skipped = _skipped(sum(form in stopped for form in forms if form), sum(not form for form in forms))
+    return Source(name, find, (), skipped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
+import re
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from lacuner.annotate.entries import Collector, last_segment
+from lacuner.annotate.entries import LONGEST, Collector, last_segment
 
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar"}
 _SURFACE = ("surface", "term", "name", "text", "pattern", "phrase", "mention", "entity", "word", "string", "synonym")
@@ -17,8 +18,12 @@ _WEIGHT = ("weight", "score", "confidence", "probability")
 _ID = ("id", "identifier", "uri", "iri", "code", "item", "qid", "cui")
 _ITEM_LABEL = ("itemlabel", "label", "name", "item_label")
 _ALIAS = ("itemaltlabel", "altlabel", "alias", "aliases", "item_alt_label", "itemalias")
+_IN_ONE_CELL = ("itemaltlabel", "altlabel", "item_alt_label")
 _CLASS = ("class", "classlabel", "type", "typelabel", "class_label")
 _SAMPLE = 200
+
+LONGEST_ROW = 10 * LONGEST
+"""Characters in a row whose cells have line breaks, at most: beyond that a quote was never closed."""
 
 Row = tuple[int, list[str]]
 """The number of the line a row begins on, and its cells."""
@@ -173,13 +178,59 @@ def lines(text: str) -> Iterator[str]:
 
 
 def _rows(text: str, separator: str, collector: Collector, skipped: int) -> Iterator[Row]:
-    """A row a line. A cell never goes on in the next one: a quote too many would swallow the rest of the file."""
-    for number, line in enumerate(lines(text), skipped + 1):
-        cells = _cells(line, separator)
+    """A row a line, or several if a quoted cell goes on in the next one."""
+    numbered = enumerate(lines(text), skipped + 1)
+    waiting: deque[tuple[int, str]] = deque()
+    while line := waiting.popleft() if waiting else next(numbered, None):
+        cells = _cells(line[1], separator)
+        if '"' in line[1] and (cells is None or _is_open(cells, separator)):
+            cells = _long_row(line, separator, numbered, waiting, collector) or cells
         if cells is None:
-            collector.problem(number, "the quotes of this row do not match; a cell cannot go on in the next line")
+            collector.problem(line[0], "the quotes of this row do not match")
         elif any(cell and not cell.isspace() for cell in cells):
-            yield number, _without_empty_end(cells)
+            yield line[0], _without_empty_end(cells)
+
+
+def _is_open(cells: list[str], separator: str) -> bool:
+    """Whether the last cell of a line, of those separated by tabs, begins with a quote that is not closed there."""
+    return separator == "\t" and cells[-1].startswith('"') and cells[-1].count('"') % 2 == 1
+
+
+def _long_row(
+    first: tuple[int, str],
+    separator: str,
+    numbered: Iterator[tuple[int, str]],
+    waiting: deque[tuple[int, str]],
+    collector: Collector,
+) -> list[str] | None:
+    """The row that goes on until its quotes match; None, and all its lines wait, if it is one with a quote too many.
+
+    A quote too many must not swallow the rest of the file: a row has an end, and does not consist of other rows, nor
+    does a cell have tabs.
+    """
+    parts = [first]
+    quotes, size = first[1].count('"'), len(first[1])
+    while quotes % 2 and size <= LONGEST_ROW:
+        line = waiting.popleft() if waiting else next(numbered, None)
+        if line is None:
+            break
+        parts.append(line)
+        quotes, size = quotes + line[1].count('"'), size + len(line[1])
+    reader = csv.reader([f"{part}\n" for _, part in parts], delimiter=separator, strict=True)
+    try:
+        cells = next(reader)
+    except (csv.Error, StopIteration):
+        cells = []
+    waiting.extendleft(reversed(parts[reader.line_num :]))
+    del parts[reader.line_num :]
+    alike = [len(_cells(part, separator) or ()) == len(cells) > 1 for _, part in parts[1:-1]]
+    if not cells or (len(alike) > 2 and all(alike)) or any("\t" in cell for cell in cells):
+        waiting.extendleft(reversed(parts[1:]))
+        return None
+    if any(alike):
+        sentence = f"because of its quotes this row goes on to line {parts[-1][0]}; is a quote not closed?"
+        collector.problem(first[0], sentence, note=True)
+    return [re.sub(r"\s*\n\s*", " ", cell) for cell in cells]
 
 
 def _cells(line: str, separator: str) -> list[str] | None:
@@ -213,20 +264,23 @@ def _read_query(rows: Iterator[Row], header: list[str], collector: Collector) ->
     """The rows of a SPARQL query: item, label, aliases, class."""
     item, label, alias, kind = (_find(header, names) for names in (("item",), _ITEM_LABEL, _ALIAS, _CLASS))
     for line, cells in rows:
-        add_item(line, _cell(cells, item), _cell(cells, label), _cell(cells, alias), _cell(cells, kind), collector)
+        aliases = split_aliases("" if alias is None else header[alias], _cell(cells, alias))
+        add_item(line, _cell(cells, item), _cell(cells, label), aliases, _cell(cells, kind), collector)
 
 
-def add_item(line: int, item: str, label: str, aliases: str, kind: str, collector: Collector) -> None:
-    """An item of a knowledge base: an entry for its label and one for each alias.
+def split_aliases(column: str, cell: str) -> list[str]:
+    """The aliases of one cell: separated by `|`, or, in the column of Wikidata's label service only, by commas."""
+    separator = ", " if column.lower() in _IN_ONE_CELL and "|" not in cell else "|"
+    return [alias for alias in cell.split(separator) if alias.strip()]
 
-    Several aliases in one cell are separated by `|`, or, as Wikidata's label service writes them, by commas.
-    """
+
+def add_item(line: int, item: str, label: str, aliases: list[str], kind: str, collector: Collector) -> None:
+    """An item of a knowledge base: an entry for its label and one for each alias."""
     id = last_segment(item.strip())
     kind = kind if collector.mapping is not None else last_segment(kind.strip())
     if label.strip() == id:
         collector.problem(line, f"the item {id} has no label in this language")
-    elif label.strip() or not aliases.strip():
+    elif label.strip() or not aliases:
         collector.add(line, label, kind, None, id or None)
-    for alias in aliases.split("|") if "|" in aliases else aliases.split(", "):
-        if alias.strip():
-            collector.add(line, alias, kind, None, id or None)
+    for alias in aliases:
+        collector.add(line, alias, kind, None, id or None)

@@ -22,7 +22,7 @@ _label = itemgetter(2)
 @dataclass(slots=True)
 class SourceRow:
     """What one source says of one label. `overlaps` and `conflicts` are spans that meet another source's: at all, and
-    with another label or another range."""
+    with another label or another range. A span without a label contradicts nothing."""
 
     source: str
     label: str
@@ -130,7 +130,7 @@ class Tally:
             for other in open_spans:
                 if other[1] != place:
                     met.update((item, other))
-                    if other[0][:3] != span[:3]:
+                    if span.label and other[0].label and other[0][:3] != span[:3]:
                         against.update((item, other))
             open_spans.append(item)
         for span, place in met:

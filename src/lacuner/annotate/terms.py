@@ -63,8 +63,11 @@ class Terms:
         """How far each entry can be trusted; empty if there are no weights."""
         if all(weight is None for weight in self.weights):
             self.weights = []
-        self.of = array("l")
+        self.of = array("i")
         """A term's entry if there is only one and its case does not matter; else the complement of a group's number."""
+        self.names = list(dict.fromkeys(self.labels))
+        self.name_of = array("H" if len(self.names) < 1 << 16 else "i")
+        """The number, in `names`, of the label of a term that has one entry."""
         self._groups: list[tuple[int, ...]] = []
         self._exact: dict[int, str] = {}  # the entries whose case must agree
 
@@ -101,7 +104,9 @@ class Terms:
         """Number the terms in alphabetical order, in which the automaton is built, and then works, much faster."""
         forms = sorted(terms)
         order = [terms[form] for form in forms]
-        self.of = array("l", [self.of[term] for term in order])
+        self.of = array("i", [self.of[term] for term in order])
+        number_of = {name: number for number, name in enumerate(self.names)}
+        self.name_of.extend([number_of[self.labels[entry]] if entry >= 0 else 0 for entry in self.of])
         self.flags = bytearray([self.flags[term] for term in order])
         return forms
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,8 @@ from lacuner.cli import options
 
 if TYPE_CHECKING:
     from lacuner.annotate.report import Labelling
+    from lacuner.cli.show import Watched
+    from lacuner.errors import CorpusError
     from lacuner.types import Document
 
 SUSPICIOUS = 30
@@ -53,7 +55,7 @@ def annotate(
     lint: Annotated[
         bool, typer.Option("--lint", help="Show the entries that do the damage, and suggest a stop list.")
     ] = False,
-    gold: Annotated[Path | None, typer.Option("--gold", help="The truth for the same texts, to measure with.")] = None,
+    gold: Annotated[Path | None, typer.Option("--gold", help="The truth for the texts, or for some of them.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write a report, one HTML file.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Processes; all cores by default.")] = None,
     format: options.Format = None,
@@ -61,6 +63,10 @@ def annotate(
     words: options.Words = "unicode",
     dictionary_encoding: Annotated[
         str | None, typer.Option("--dictionary-encoding", help="Found out by default.")
+    ] = None,
+    dictionary_format: Annotated[
+        str | None,
+        typer.Option("--dictionary-format", help="If the ending does not tell: tsv, csv, txt, jsonl, json."),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -73,36 +79,35 @@ def annotate(
     from lacuner.annotate import lint as linted
     from lacuner.annotate.report import Examples, Labelling, report_json, write_report
     from lacuner.cli.show import Watched, print_json, report_lost, say
-    from lacuner.cli.sources import dictionary_sources, named_pairs, rule_sources, stop_terms
+    from lacuner.cli.sources import dictionary_sources, named_pairs, rule_sources, stop_terms, unused_terms
     from lacuner.corpus import write
-    from lacuner.errors import ConfigError
-    from lacuner.evaluate import pair
-    from lacuner.noise import measure
+    from lacuner.noise import Measuring
 
-    if not dictionary and not regex and not capitalised:
-        raise ConfigError("nothing to label with: give --dictionary, --regex or --capitalised")
-    matching = {"case": case, "overlaps": overlaps, "spacing": spacing, "stop": stop_terms(stop)}
-    mapping = named_pairs(map_, "--map")
-    sources, problems = dictionary_sources(dictionary, label, mapping, dictionary_encoding, matching)
-    sources += rule_sources(regex, capitalised)
+    _check(bool(dictionary or regex or capitalised), workers, out)
+    stops = stop_terms(stop)
+    matching = {"case": case, "overlaps": overlaps, "spacing": spacing, "stop": stops}
+    files = {"format": dictionary_format, "encoding": dictionary_encoding}
+    given = dictionary_sources(dictionary, label, named_pairs(map_, "--map"), files, matching)
+    sources = [*given.sources, *rule_sources(regex, capitalised, stops, given.sources)]
+    unseen = set().union(*given.by_document.values())
     reading = options.read_options(encoding, words=words)
     docs = Watched(corpus, format=format, options=reading)
     truth = Watched(gold, format=format, complete=True, options=reading) if gold else None
-    tally, judgement, examples = Tally(), Judgement() if truth else None, Examples()
-    cores = usable_cores() if workers is None else workers
+    tally, judgement, examples, measuring = Tally(), Judgement() if truth else None, Examples(), Measuring()
     combining: dict[str, Any] = {"by": by, "ambiguous": ambiguous, "overlaps": overlaps}
-    weak = annotated(docs, sources, tally=tally, workers=cores, **combining)
-    pairs: list[tuple[Document, Document]] = []
+    weak = annotated(docs, sources, tally=tally, workers=workers or usable_cores(), **combining)
 
     def seen() -> Iterator[Document]:
-        for real, doc in pair(truth, weak) if truth else ((None, doc) for doc in weak):
+        for real, doc in _with_gold(truth, weak) if truth else ((None, doc) for doc in weak):
+            unseen.discard(doc.id)
             examples.add(doc, real)
             if real is not None and judgement is not None:
                 judgement.add(doc, real)
-                pairs.append((real, doc))
+                measuring.add(doc, real)
             yield doc
 
     lost = write(seen(), out)
+    measured = measuring.result() if truth else None
     labelling = Labelling(
         title=f"Weak labels of {corpus.name}",
         settings={"corpus": corpus, "dictionary": dictionary, "gold": gold, **matching, "stop": stop, **combining},
@@ -110,11 +115,16 @@ def annotate(
         sources=sources,
         examples=examples,
         lint_rows=[row for source in sources if source.entries for row in linted(source, tally, judgement=judgement)],
-        measured=measure([doc for _, doc in pairs], [real for real, _ in pairs]) if truth else None,
+        measured=measured,
         lost={"reading": docs.lost, "writing": lost},
-        problems=problems,
+        problems=[*given.problems, *unused_terms(given.by_document, unseen)],
     )
     report_lost(docs.lost, f"read {corpus}: {docs.documents:,} documents")
+    if truth and measured:
+        having = f"{measured.scores.documents:,} of {tally.documents:,} documents have gold"
+        report_lost(truth.lost, f"read {gold}: {having}")
+    for sentence in labelling.problems[len(given.problems) :]:
+        say(sentence)
     report_lost(tally.lost, "labelled")
     report_lost(lost, f"wrote {out}")
     if report is not None:
@@ -126,10 +136,91 @@ def annotate(
         _show(labelling, lint)
 
 
+def _check(sources: bool, workers: int | None, out: Path) -> None:
+    """What is better said now than after an hour."""
+    from lacuner.corpus.formats import format_of
+    from lacuner.errors import ConfigError
+
+    if not sources:
+        raise ConfigError("nothing to label with: give --dictionary, --regex or --capitalised")
+    if workers is not None and workers < 1:
+        raise ConfigError(f"--workers is {workers}, but at least 1 process has to do the work")
+    format_of(out)
+
+
+def _with_gold(gold: Watched, docs: Iterable[Document]) -> Iterator[tuple[Document | None, Document]]:
+    """Each document with the truth about it, or None if gold does not have it.
+
+    As long as gold comes in the same order it needs no memory; from the first document that differs on, what is left
+    of it is held. Documents are the same if their texts are; among several of the same text the id decides.
+    """
+    from lacuner.errors import CorpusError
+
+    truth, ordered = iter(gold), True
+    ahead = next(truth, None)
+    if ahead is None:
+        raise CorpusError("there is no document in this gold", file=gold.path)
+    held = _Held()
+    for doc in docs:
+        if ordered and ahead is not None and not (ahead.text == doc.text and _may_be(ahead.id, doc.id)):
+            ordered = False
+            held = _Held([ahead, *truth])
+        if ordered:
+            yield ahead, doc
+            ahead = next(truth, None) if ahead is not None else None
+        else:
+            yield held.take(doc), doc
+    left = ahead if ordered else held.first()
+    if left is not None:
+        raise _gold_error(left, "is not in the corpus: no document is left there that has its text")
+
+
+def _may_be(one: str, other: str) -> bool:
+    """Whether two ids may mean the same document: those that are mere numbers were given by the reader."""
+    return one == other or one.isdecimal() or other.isdecimal()
+
+
+class _Held:
+    """Gold documents by text."""
+
+    def __init__(self, docs: Iterable[Document] = ()) -> None:
+        self._by_text: dict[str, list[Document]] = {}
+        self._by_id: dict[str, Document] = {}
+        for doc in docs:
+            self._by_text.setdefault(doc.text, []).append(doc)
+            self._by_id[doc.id] = doc
+
+    def take(self, doc: Document) -> Document | None:
+        """The truth about a document, once."""
+        same = self._by_text.get(doc.text)
+        if not same:
+            other = self._by_id.get(doc.id)
+            if other is None or doc.id.isdecimal():
+                return None
+            pairs = enumerate(zip(other.text, doc.text, strict=False))
+            at = next((i for i, (a, b) in pairs if a != b), min(len(other.text), len(doc.text)))
+            raise _gold_error(other, f"has another text in the corpus, from character {at} on")
+        found = next((each for each in same if each.id == doc.id), same[0])
+        same.remove(found)
+        self._by_id.pop(found.id, None)
+        return found
+
+    def first(self) -> Document | None:
+        """One that was not taken, if there is any."""
+        return next((doc for same in self._by_text.values() for doc in same), None)
+
+
+def _gold_error(doc: Document, problem: str) -> CorpusError:
+    from lacuner.errors import CorpusError
+
+    file, line = (doc.where.file, doc.where.line) if doc.where else (None, None)
+    return CorpusError(f"the gold document {doc.id!r} {problem}", file=file, line=line)
+
+
 def _show(labelling: Labelling, lint: bool) -> None:
     from lacuner.annotate import stop_list
     from lacuner.cli.show import print_table
-    from lacuner.cli.tables import score_rows
+    from lacuner.cli.tables import incomplete_note, score_rows
     from lacuner.noise import Measurement
 
     tally, measured, suspicious = labelling.tally, labelling.measured, labelling.lint_rows
@@ -145,6 +236,8 @@ def _show(labelling: Labelling, lint: bool) -> None:
     print_table("", columns, rows)
     if isinstance(measured, Measurement):
         print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measured.scores))
+        if measured.scores.incomplete:
+            typer.echo(incomplete_note(measured.scores))
     if not lint:
         typer.echo(f"{len(suspicious):,} suspicious entries (--lint shows them)")
         return
