@@ -43,11 +43,25 @@ def make_config(
 ) -> AnyConfig:
     """A config from values; `file` and its `text` are where they come from, for error messages."""
     try:
+        # over the defaults of this very config, which may differ from those of the configs inside it
+        values = _merged(kind().model_dump(mode="json"), values)
+    except ValidationError:
+        pass  # it has settings without a default
+    try:
         # through JSON, because there a list may become a tuple and a string a path although the config is strict
         return kind.model_validate_json(json.dumps(values, default=str))
     except ValidationError as error:
         problems = [_problem(kind, item, text) for item in error.errors()]
         raise ConfigError("; ".join(problems), file=file) from error
+
+
+def _merged(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Values over defaults, table by table."""
+    both = dict(defaults)
+    for key, value in values.items():
+        inner = both.get(key)
+        both[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return both
 
 
 def _read_toml(file: str | PathLike[str]) -> tuple[str, dict[str, Any]]:

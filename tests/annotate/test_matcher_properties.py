@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lacuner.annotate.dictionary import Entry
+from lacuner.annotate.initials import raise_initials
 from lacuner.annotate.matcher import Matcher
 from lacuner.annotate.normal import normalise
 from lacuner.annotate.terms import is_acronym, is_common_word
@@ -17,7 +18,9 @@ from tests.annotate import reference
 
 # Four letters in both cases, Chinese, dotted and dotless I, sharp s, marks, what is normalised, what joins.
 ALPHABET = "abstABST" + "中日カไ" + "İıI" + "ßẞ" + "\u0301\u0307\u0323" + "éÉ" + " \n-\u2013'\u2019\u00ad"
-NASTY = ALPHABET + "ﬁﬀŉǰJ\u030cσςΣ_5\u200d\u200c각\u1100\u1161\u11a8\u212b\u0958\u3000\t\u00a0\U0001f469\U0001f3fd가"
+NASTY = (
+    ALPHABET + "ⓐⒶǅǆꭰᎠﬁﬀŉǰJ\u030cσςΣ_5\u200d\u200c각\u1100\u1161\u11a8\u212b\u0958\u3000\t\u00a0\U0001f469\U0001f3fd가"
+)
 
 plain_texts = st.text("abst 中", max_size=30)
 texts = st.text(ALPHABET, max_size=24)
@@ -123,6 +126,32 @@ def test_the_normal_form_of_any_text_is_that_of_its_units(text: str, fold: bool)
     text = "".join(known)
     units = reference.units(text, fold)
     assert normalise(text, fold).text.split() == "".join(unit.form for unit in units).split()
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=30) | nasty_texts)
+def test_raised_initials_can_be_lowered_again(text: str) -> None:
+    form = normalise(text, True).text
+    raised = raise_initials(form)
+    assert len(raised) == len(form)
+    assert all(high == low or high.casefold() == low for high, low in zip(raised, form, strict=True))
+
+
+def test_no_beginning_of_a_word_is_overlooked() -> None:
+    every = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x20000))]
+    folded = [char for char in every if normalise(char, True).text == char]
+    cased = [char for char in folded if char.title() != char or char.lower() != char]
+    before = [char for char in cased if not reference.is_word(char)] + [*" 5-_aßéıǰÿ中\u0301\u200dᎠ"]
+    assert (len(cased) > 1_000) and len(before) > 20
+    for left in before:
+        for char in cased:
+            if not (reference.is_word(left) and reference.is_word(char)):
+                assert raise_initials(left + char)[len(left) :] == raise_initials(char), (left, char)
+
+
+def test_initials_are_those_of_words() -> None:
+    assert raise_initials("new york's 3rd o'neill_x") == "New York'S 3Rd O'Neill_X"
+    assert raise_initials("élan vital, ırmak ⓐb ǰa") == "Élan Vital, ırmak ⓐB ǰa"
 
 
 def test_alphabets_are_what_they_claim() -> None:

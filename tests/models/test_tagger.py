@@ -145,6 +145,10 @@ def test_a_model_that_scores_otherwise_is_refused(tmp_path: Path) -> None:
     (tmp_path / CONFIG).write_text(json.dumps(config))
     with pytest.raises(ModelFileError, match="no longer scores as it did"):
         load_tagger(tmp_path)
+    config["canaries"][2][5] = float("nan")
+    (tmp_path / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(ModelFileError, match="no longer scores as it did"):
+        load_tagger(tmp_path)
 
 
 # a pickle that, if anybody loaded it, would run `touch x`
@@ -205,6 +209,10 @@ def damage(folder: Path, how: str) -> None:
         edit(folder, encoder={"kind": "pretrained", "model": {"auto_map": {"AutoModel": "x.Y"}}, "ids": {}})
     elif how == "setting":
         edit(folder, head={"kind": "token", "labels": LABELS, "trust_remote_code": True})
+    elif how == "name":
+        edit(folder, files={"a\0b": "0"})
+    elif how == "canary":
+        edit(folder, canaries=[["x"]] * 5)
     elif how == "format":
         edit(folder, format=99)
     elif how == "huge":
@@ -224,7 +232,7 @@ DAMAGES = [
     "outside",
     "absolute",
 ]
-DAMAGES += ["encoder path", "remote code", "setting", "format", "huge"]
+DAMAGES += ["encoder path", "remote code", "setting", "format", "huge", "name", "canary"]
 
 
 @pytest.mark.parametrize("how", DAMAGES)

@@ -23,8 +23,10 @@ import torch
 from lacuner import files
 from lacuner.config import load_config
 from lacuner.demo import build
+from lacuner.models import files as model_files
+from lacuner.models import lookup
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import RECIPES
+from lacuner.recipes import RECIPES, suspects
 from lacuner.recipes.parts import Splits
 from lacuner.recipes.train import train
 from lacuner.training import loop, run
@@ -66,7 +68,8 @@ def arm(point: str) -> None:
                     stream.flush()
                     die()
 
-        run.atomic_write = half  # type: ignore[assignment]
+        for module in (run, model_files, suspects, lookup):
+            module.atomic_write = half  # type: ignore[attr-defined]
 
 
 DEMO = build()
@@ -98,7 +101,7 @@ def in_child(*args: Any) -> int:
 
 
 def digest(folder: Path) -> dict[str, str]:
-    names = ["model/model.safetensors", "model/names.json", "metrics.jsonl", "suspects.jsonl"]
+    names = ["model/model.safetensors", "model/config.json", "model/names.json", "metrics.jsonl", "suspects.jsonl"]
     found = [folder / name for name in names if (folder / name).exists()]
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
 

@@ -149,3 +149,47 @@ def test_the_learning_rate_rises_and_falls() -> None:
         set_rate(optimizer, progress, 0.1)
         seen.append(optimizer.param_groups[0]["lr"])
     assert seen == pytest.approx([1.0, 2.0, 1.0, 0.0])
+
+
+def test_settings_keep_the_recipe_s_own_defaults() -> None:
+    config = load_config(RECIPES["partial"].Config, settings=["head.dropout=0.1"])
+    assert (config.head.kind, config.head.dropout) == ("crf", 0.1)
+
+
+def test_the_same_call_again_loads_the_run(tmp_path: Path) -> None:
+    from lacuner.api import train as train_again
+
+    docs = [replace(doc, words=None, complete=None) for doc in GOLD]
+    for _ in range(2):  # the first call splits words, and reads gold as complete
+        tagger = train_again("supervised", tmp_path / "r", gold=docs, settings=["train.epochs=1", "train.budget=256"])
+    assert tagger.labels
+    rows = [json.loads(line) for line in (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()]
+    assert rows[0]["known"] == 1.0, "gold that does not say otherwise is complete"
+    settings = json.loads((tmp_path / "r" / "stages" / "train" / "settings.json").read_text())
+    assert settings["learning_rate"] == 0.002
+
+
+def test_a_file_is_no_place_for_a_run(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="a file, not a folder"):
+        run(tmp_path / "file")
+
+
+def test_a_label_that_fits_no_words_is_unsure_never_negative() -> None:
+    from lacuner.models.sentences import cut_sentences
+    from lacuner.models.tiny import TinyConfig, TinyEncoder
+    from lacuner.types import Document, Lost, Span
+
+    lost = Lost()
+    doc = Document("1", "Mara left Halden", spans=(Span(0, 3, "PER"),), complete=True)
+    [known] = cut_sentences([doc], TinyEncoder(TinyConfig()), lost).annotations
+    assert known.spans == [] and known.unsure == [(0, 1, "PER")]
+    assert lost.counts == {"span does not fit the words": 1}
+
+
+def test_names_learned_by_heart_are_found_in_other_white_space(tmp_path: Path) -> None:
+    from lacuner.models.lookup import LookupTagger, load_lookup
+
+    LookupTagger({"New York": "LOC", "Caf\u00e9": "ORG"}).save(tmp_path)
+    found = load_lookup(tmp_path)("In New\n York the Cafe\u0301 was shut")
+    assert [span.label for span in found.spans] == ["LOC", "ORG"]

@@ -64,7 +64,9 @@ def load_dictionary(
         "jsonl": read_json_lines,
         "json": read_json,
     }
-    readers[format](decoded.text, Collector(dictionary, label, mapping))
+    collector = Collector(dictionary, label, mapping)
+    readers[format](decoded.text, collector)
+    collector.finish()
     mistakes = [problem for problem in dictionary.problems if not isinstance(problem, DictionaryNote)]
     if mistakes and errors == "raise":
         raise mistakes[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, overload
 
 from lacuner.errors import DictionaryError
@@ -33,33 +33,26 @@ class DictionaryNote(DictionaryError):  # noqa: N818 (it says what an error is n
 
 
 class Entries(Sequence[Entry]):
-    """A sequence of entries that makes them when they are asked for; a million tuples would take too much room."""
+    """A sequence of entries that makes them when they are asked for: a million tuples would take too much room.
 
-    def __init__(self, file: str | None = None) -> None:
+    Its columns are tuples: with lists of a million strings the garbage collector would be busy all day.
+    """
+
+    def __init__(
+        self,
+        file: str | None,
+        surfaces: Iterable[str] = (),
+        labels: Iterable[str] = (),
+        weights: Iterable[float | None] = (),
+        ids: Mapping[int, str] | None = None,
+        lines: Iterable[int] = (),
+    ) -> None:
         self.file = file
-        self.surfaces: list[str] = []
-        self.labels: list[str] = []
-        self.weights: list[float | None] = []
-        """Empty as long as no entry has one."""
-        self._lines = array("l")
-        self._ids: dict[int, str] = {}
-        self._shared: dict[str, str] = {}
-
-    def append(self, surface: str, label: str, weight: float | None, id: str | None, line: int) -> None:
-        number = len(self.surfaces)
-        self.surfaces.append(surface)
-        self.labels.append(self._shared.setdefault(label, label))
-        self._lines.append(line)
-        if id is not None:
-            self._ids[number] = id
-        if self.weights:
-            self.weights.append(weight)
-        elif weight is not None:
-            self.weights = [*([None] * number), weight]
-
-    def line(self, number: int) -> int:
-        """The line of an entry; 0 if the file has no lines."""
-        return self._lines[number]
+        self.surfaces, self.labels = tuple(surfaces), tuple(labels)
+        self.weights = tuple(weights)
+        """Empty if no entry has one."""
+        self._ids = ids or {}
+        self._lines = array("i", lines)
 
     def __len__(self) -> int:
         return len(self.surfaces)
@@ -119,6 +112,12 @@ class Collector:
 
     def __init__(self, dictionary: Dictionary, label: str | None, mapping: Mapping[str, str] | None) -> None:
         self.dictionary = dictionary
+        self.labels: list[str] = []
+        self.lines = array("i")
+        self._surfaces: list[str] = []
+        self._weights: list[float | None] = []
+        self._ids: dict[int, str] = {}
+        self._shared: dict[str, str] = {}
         self.label = label
         self.mapping = mapping
         self.place = ""
@@ -135,14 +134,28 @@ class Collector:
         entry = self.checked(line, surface, label, weight, id)
         if entry is None:
             return
-        entries = self.dictionary.entries
+        number = len(self.labels)
         first = self._first(entry)
-        if first is None:
-            entries.append(entry.surface, entry.label, entry.weight, entry.id, line)
-        elif id is None or entries[first].id != id:  # the rows of a query repeat an item for each of its aliases
-            place = f"line {entries.line(first)}" if line else "another row"
-            sentence = f"{entry.surface!r} as {entry.label} is a duplicate of {place}"
-            self.problem(line, sentence, note=True)
+        if first < number:
+            if id is None or self._ids.get(first) != id:  # the rows of a query repeat an item for each of its aliases
+                place = f"line {self.lines[first]}" if line else "another row"
+                self.problem(line, f"{entry.surface!r} as {entry.label} is a duplicate of {place}", note=True)
+            return
+        self._surfaces.append(entry.surface)
+        self.labels.append(self._shared.setdefault(entry.label, entry.label))
+        self.lines.append(line)
+        if entry.id is not None:
+            self._ids[number] = entry.id
+        if self._weights:
+            self._weights.append(entry.weight)
+        elif entry.weight is not None:
+            self._weights = [*([None] * number), entry.weight]
+
+    def finish(self) -> None:
+        """Hand all entries to the dictionary."""
+        self.dictionary.entries = Entries(
+            self.dictionary.file, self._surfaces, self.labels, self._weights, self._ids, self.lines
+        )
 
     def checked(
         self, line: int, surface: str, label: str, weight: Weight = None, id: str | None = None
@@ -175,16 +188,13 @@ class Collector:
             return None
         return Entry(surface, label, number, id or None, Where(self.dictionary.file, line or None))
 
-    def _first(self, entry: Entry) -> int | None:
-        """The number of an entry with the same surface and label; remembers this one if there is none."""
-        entries = self.dictionary.entries
-        first = self._seen.setdefault(entry.surface, len(entries))
-        if first == len(entries):
-            return None
-        if entries.labels[first] == entry.label:
+    def _first(self, entry: Entry) -> int:
+        """The number of the first entry with the same surface and label, which may be this one."""
+        number = len(self.labels)
+        first = self._seen.setdefault(entry.surface, number)
+        if first == number or self.labels[first] == entry.label:
             return first
-        again = self._seen_again.setdefault((entry.surface, entry.label), len(entries))
-        return None if again == len(entries) else again
+        return self._seen_again.setdefault((entry.surface, entry.label), number)
 
 
 def last_segment(uri: str) -> str:

@@ -39,14 +39,14 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     raisable, exceptional, inner = [], [], []
     for char in map(chr, (*range(0xD800), *range(0xE000, 0x20000))):
         capital = char.title()
-        has_case = char.islower() or char.isupper() or char.istitle()
-        if char.casefold() == char and capital != char and capital.casefold() == char and len(capital) == 1:
-            raisable.append(char)
-        elif char.lower() != char or capital != char:
-            exceptional.append(char)
-        if has_case and char in word:
+        if char in word and (char.islower() or char.isupper() or char.istitle()):
             inner.append(char)
-        elif has_case:
+        elif capital != char or char.lower() != char or char.islower():
+            exceptional.append(char)
+            continue
+        if capital != char and capital.casefold() == char and len(capital) == 1:
+            raisable.append(char)
+        elif capital != char or char.lower() != char:
             exceptional.append(char)
     initial = f"(?<![{as_class(inner)}])[{as_class(raisable)}]"
     return re.compile(f"[{as_class(exceptional)}]"), re.compile(initial)

@@ -138,21 +138,18 @@ def _is_number(cell: str) -> bool:
 
 def _doubt_columns(collector: Collector, column: int | None) -> None:
     """Say so if the labels do not look like labels."""
-    labels = Counter(collector.dictionary.entries.labels)
-    first = collector.dictionary.entries[0] if labels else None
-    if column is None or first is None or first.where is None:
+    labels = Counter(collector.labels)
+    if column is None or not labels:
         return
+    line, first = collector.lines[0], collector.labels[0]
     if len(labels) > 100 and 2 * len(labels) > labels.total():
         sentence = f"there are {len(labels):,} different labels in column {column}; is this the column of labels?"
-        collector.dictionary.add_problem(first.where.line or 0, sentence, note=True)
-    elif (
-        labels.total() > 3
-        and len(labels) > 1
-        and labels[first.label] == 1
-        and all(times > 1 for label, times in labels.items() if label != first.label)
-    ):
-        sentence = f"only this row has the label {first.label!r}; if it is a header, name its columns surface and label"
-        collector.dictionary.add_problem(first.where.line or 0, sentence, note=True)
+        collector.problem(line, sentence, note=True)
+        return
+    others = [times for label, times in labels.items() if label != first]
+    if labels.total() > 3 and labels[first] == 1 and others and min(others) > 1:
+        sentence = f"only this row has the label {first!r}; if it is a header, name its columns surface and label"
+        collector.problem(line, sentence, note=True)
 
 
 def _guess_separator(text: str) -> str:

@@ -52,17 +52,21 @@ class Terms:
     """Entries by normal form. A term is the number of a form, an entry the number of an entry in `entries`."""
 
     def __init__(self, entries: Sequence[Entry], case: Case, spacing: Spacing, stop: Iterable[str]) -> None:
-        self.entries = entries
         self.case, self.spacing = case, spacing
         self.stop = frozenset(stop)
         self.stopped: list[int] = []
         self.empty: list[int] = []
         self.flags = bytearray()
-        self.labels = entries.labels if isinstance(entries, Entries) else [entry.label for entry in entries]
-        self.weights = entries.weights if isinstance(entries, Entries) else [entry.weight for entry in entries]
-        """How far each entry can be trusted; empty if there are no weights."""
-        if all(weight is None for weight in self.weights):
-            self.weights = []
+        if not isinstance(entries, Entries):
+            weights = [entry.weight for entry in entries]
+            some = any(weight is not None for weight in weights)
+            columns = (
+                [entry.surface for entry in entries],
+                [entry.label for entry in entries],
+                weights if some else (),
+            )
+            entries = Entries(None, *columns)
+        self._surfaces, self.labels, self.weights = entries.surfaces, entries.labels, entries.weights
         self.of = array("i")
         """A term's entry if there is only one and its case does not matter; else the complement of a group's number."""
         self.names = list(dict.fromkeys(self.labels))
@@ -76,9 +80,7 @@ class Terms:
         fold, smart, spacing = self.case != "exact", self.case == "smart", self.spacing
         stop = {form_of(surface, True, spacing) for surface in self.stop}
         terms: dict[str, int] = {}
-        entries = self.entries
-        surfaces = entries.surfaces if isinstance(entries, Entries) else (entry.surface for entry in entries)
-        for number, surface in enumerate(surfaces):
+        for number, surface in enumerate(self._surfaces):
             form = form_of(surface, fold, spacing)
             if not form:
                 self.empty.append(number)
@@ -137,7 +139,7 @@ class Terms:
     def _rank(self, number: int) -> tuple[float, str]:
         """What comes first is better."""
         weight = self.weights[number] if self.weights else None
-        return (-weight if weight is not None else 0.0, self.entries[number].surface)
+        return (-weight if weight is not None else 0.0, self._surfaces[number])
 
     def entries_of(self, term: int, text: str) -> tuple[int, ...]:
         """The entries that a term means when it is spelt like this: one a label, in the dictionary's order."""

@@ -59,17 +59,20 @@ def predict(
     seconds = time.perf_counter() - start
     report_lost(docs.lost, f"read {corpus}")
     report_lost(lost, f"wrote {out}")
+    unread, cut = (read - tagger.words_read, tagger.words_cut) if isinstance(tagger, Tagger) else (0, 0)
+    if cut:
+        say(f"{cut:,} words are too long to be read to their end")
     if json:
         rate = docs.documents / seconds
         print_json(
             {
                 "documents": docs.documents,
                 "words": read,
-                "words_unread": 0,
+                "words_unread": unread,
                 "spans": spans,
                 "documents_per_second": rate,
             }
         )
         return
     say(f"{docs.documents / seconds:,.0f} documents/s, {read / seconds:,.0f} words/s")
-    typer.echo(f"{docs.documents:,} documents, {read:,} words, 0 words unread, {spans:,} entities: {out}")
+    typer.echo(f"{docs.documents:,} documents, {read:,} words, {unread:,} words unread, {spans:,} entities: {out}")

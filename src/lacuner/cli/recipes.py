@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lacuner.cli import options
+
+if TYPE_CHECKING:
+    from lacuner.config import Config
 
 HEADINGS = ("What it does", "Assumes", "Needs", "Costs", "Departs from the authors", "Reference")
 
@@ -33,7 +36,7 @@ def recipes(
         for heading, text in texts[name].items():
             typer.echo(f"{heading}: {text}")
         typer.echo("Settings:")
-        _settings(RECIPES[name].Config)
+        _settings(RECIPES[name].Config())
 
 
 def parse(text: str) -> dict[str, str]:
@@ -50,13 +53,13 @@ def parse(text: str) -> dict[str, str]:
     return parts
 
 
-def _settings(config: type, prefix: str = "") -> None:
+def _settings(config: Config, prefix: str = "") -> None:
     from lacuner.config import Config
 
-    for name, field in config.model_fields.items():  # type: ignore[attr-defined]
-        value = field.default
+    for name, field in type(config).model_fields.items():
+        value = getattr(config, name)
         if isinstance(value, Config):
-            _settings(type(value), f"{prefix}{name}.")
+            _settings(value, f"{prefix}{name}.")
         else:
             about = f"  {field.description}" if field.description else ""
             typer.echo(f"  {prefix}{name} = {value}{about}")

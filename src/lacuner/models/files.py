@@ -131,11 +131,13 @@ def _file(folder: Path, name: str, digest: object) -> bytes:
         raise ModelFileError(f"the file name {name!r} leaves the folder", file=folder / CONFIG)
     path = folder / name
     try:
+        if "\0" in name or not path.is_file():
+            raise ModelFileError(f"there is no file {name!r} in the folder", file=folder)
         if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
             raise ModelFileError("a file of a model may not be a link to elsewhere", file=path)
         data = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"cannot read this file: {error.strerror}", file=path) from error
+    except (OSError, ValueError) as error:
+        raise ModelFileError("a file of the model cannot be read", file=folder) from error
     if hashlib.sha256(data).hexdigest() != digest:
         raise ModelFileError("this file has changed since the model was saved", file=path)
     return data
@@ -157,13 +159,12 @@ def _sing(model: Model) -> list[list[float]]:
 
 def _check_canaries(model: Model, expected: list[Any], folder: Path) -> None:
     for now, then in zip(_sing(model), expected, strict=False):
-        if not isinstance(then, list) or len(then) != len(now):
+        if not isinstance(then, list) or len(then) != len(now) or not all(type(b) in (int, float) for b in then):
             raise ModelFileError("the canary sentences' scores are not there", file=folder / CONFIG)
-        worst = max((abs(a - b) / max(1.0, abs(b)) for a, b in zip(now, then, strict=True)), default=0.0)
-        if not worst <= TOLERANCE:
+        # said so that NaN, on either side, is not close to anything
+        if not all(abs(a - b) <= TOLERANCE * max(1.0, abs(b)) for a, b in zip(now, then, strict=True)):
             raise ModelFileError(
-                f"this model no longer scores as it did when it was saved (off by {worst:.3g}): a library has changed "
-                "under it, so it is not used",
+                "this model no longer scores as it did when it was saved: a library has changed under it; it is not used",
                 file=folder,
             )
     if len(expected) != len(CANARIES):

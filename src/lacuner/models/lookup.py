@@ -33,7 +33,8 @@ class LookupTagger:
         """The documents with the names found in them, the longest where they overlap."""
         for doc in docs:
             hits = self._matcher.hits_in_words(doc.text, doc.words)[0] if doc.words else self._matcher.hits(doc.text)
-            spans = [Span(start, end, self.names[doc.text[start:end]], 1.0) for start, end, _ in hits]
+            found = [(hit, self._matcher.match(doc.text, hit).entries[0]) for hit in hits]
+            spans = [Span(hit[0], hit[1], self._matcher.entries[entry].label, 1.0) for hit, entry in found]
             yield replace(doc, spans=tuple(spans), rejected=(), unsure=(), complete=None)
 
     def __call__(self, text: str) -> Document:

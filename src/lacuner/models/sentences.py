@@ -11,7 +11,7 @@ from lacuner.corpus.tags import Chunk
 from lacuner.corpus.windows import Window, cut_windows
 from lacuner.corpus.words import to_words, words_of
 from lacuner.errors import ConfigError
-from lacuner.types import Annotation, Document, Encoder, Lost, Span, WordSpan
+from lacuner.types import Annotation, Document, Encoder, Lost, WordSpan
 
 WINDOW = 256
 OVERLAP = 64
@@ -35,10 +35,14 @@ class Sentences:
 
 
 def cut_sentences(
-    docs: Sequence[Document], encoder: Encoder, lost: Lost | None = None, window: int = WINDOW, on_long: str = "window"
+    docs: Sequence[Document],
+    encoder: Encoder,
+    lost: Lost | None = None,
+    window: int | None = None,
+    on_long: str = "window",
 ) -> Sentences:
     """Cut documents for an encoder. With `lost`, for training: annotations too, and `lost` has what does not fit."""
-    size = window if encoder.limit is None else encoder.limit
+    size = min([each for each in (window, encoder.limit) if each is not None], default=WINDOW)
     tokens = [[doc.text[start:end] for start, end in words_of(doc)] for doc in docs]
     costs = encoder.count([word for words in tokens for word in words]).tolist()
     words: list[list[str]] = []
@@ -66,16 +70,19 @@ def cut_sentences(
 
 
 def _known(doc: Document, lost: Lost) -> Annotation:
-    def in_words(spans: tuple[Span, ...], snap: bool = False) -> list[WordSpan]:
-        # an unsure span that fits no words still makes unsure what it touches
-        found = to_words(doc, spans, lost, "expand" if snap else "drop") if spans else []
-        return [(first, last, span.label) for first, last, span in found]
-
+    spans = to_words(doc, doc.spans, lost) if doc.spans else []
+    rejected = to_words(doc, doc.rejected, lost) if doc.rejected else []
+    # a label that fits no words says nothing exact, but it is evidence: what it touches is unsure, never O
+    vague = list(doc.unsure)
+    if len(spans) < len(doc.spans):
+        fitting = {span for _, _, span in spans}
+        vague += [span for span in doc.spans if span not in fitting]
+    unsure = to_words(doc, vague, Lost(), "expand") if vague else []
     return Annotation(
         length=len(words_of(doc)),
-        spans=in_words(doc.spans),
-        rejected=in_words(doc.rejected),
-        unsure=in_words(doc.unsure, snap=True),
+        spans=[(first, last, span.label) for first, last, span in spans],
+        rejected=[(first, last, span.label) for first, last, span in rejected],
+        unsure=[(first, last, span.label) for first, last, span in unsure],
         complete=bool(doc.complete),
     )
 
@@ -92,11 +99,11 @@ def _within(known: Annotation, window: Window) -> Annotation:
     # entities of the window before that reach into what this one owns, and entities that no window can hold
     others = [span for span in known.spans if span not in mine and span[1] > start and span[0] < end]
     context = [(start, own_start, ""), (own_end, end, "")]
-    inside = [span for span in known.rejected if own_start <= span[0] and span[1] <= own_end]
+    inside = [(max(a, own_start), min(b, own_end), label) for a, b, label in known.rejected]
     return Annotation(
         length=end - start,
         spans=move(mine),
-        rejected=move(inside),
+        rejected=move([span for span in inside if span[0] < span[1]]),
         unsure=move([*known.unsure, *context, *[(a, b, "") for a, b, _ in others]]),
         complete=known.complete,
     )

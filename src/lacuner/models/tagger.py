@@ -24,6 +24,10 @@ class Tagger:
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self.words_read = 0
+        """Words that have been read so far, in all documents."""
+        self.words_cut = 0
+        """Different words, group by group, that were too long to be read to their end."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -38,10 +42,12 @@ class Tagger:
         Long documents are read through windows, so that no word is left unread; `on_long="error"` refuses them.
         """
         stream = iter(docs)
-        settings = {} if window is None else {"window": window}
         while group := list(islice(stream, AT_ONCE)):
-            sentences = cut_sentences(group, self.model.encoder, on_long=on_long, **settings)  # type: ignore[arg-type]
-            found = self.find(self.model.encoder.prepare(sentences.words), budget)
+            sentences = cut_sentences(group, self.model.encoder, window=window, on_long=on_long)
+            features = self.model.encoder.prepare(sentences.words)
+            self.words_read += sentences.words_read
+            self.words_cut += features.cut
+            found = self.find(features, budget)
             yield from assemble(group, sentences, found, self.labels)
 
     def find(self, features: Features, budget: int = BUDGET) -> Found:

@@ -1,8 +1,8 @@
 """For measurement only: weak labels, and somebody who tells where the gaps are.
 
 What it does: believes the weak labels like `trust`, but leaves out of the loss whatever touches an entity that gold has
-    and the weak labels lack. It is what a perfect method could reach that finds the gaps but not their labels; a
-    recipe's F1 over the oracle's is the share that it keeps.
+    and the weak labels lack, unless it is labelled itself. It is what a perfect method could reach that finds the gaps
+    but not their labels; a recipe's F1 over the oracle's is the share that it keeps.
 Assumes: that training gold is at hand, which its users would not have: never a method, always a yardstick.
 Needs: weak, gold (the same documents).
 Costs: one training.

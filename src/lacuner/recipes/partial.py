@@ -66,6 +66,13 @@ def plain_words(docs: Sequence[Document], frequent: int) -> set[str]:
 
 
 def _with_negatives(doc: Document, plain: set[str]) -> Document:
-    """The document with its plain words ruled out, each by itself."""
-    gone = [Span(start, end, "") for start, end in words_of(doc) if doc.text[start:end].casefold() in plain]
-    return replace(doc, rejected=(*doc.rejected, *gone), complete=False)
+    """The document with each run of plain words ruled out, and so every span inside it."""
+    gone: list[Span] = []
+    running = False
+    for start, end in words_of(doc):
+        was, running = running, doc.text[start:end].casefold() in plain
+        if running and was:
+            gone[-1] = gone[-1]._replace(end=end)
+        elif running:
+            gone.append(Span(start, end, ""))
+    return replace(doc, rejected=(*doc.rejected, *gone))

@@ -11,6 +11,7 @@ import torch
 from pydantic import Field
 
 from lacuner.config import Config
+from lacuner.corpus.jsonl import as_line
 from lacuner.corpus.words import words_of
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.losses.crf import crf_loss
@@ -137,17 +138,14 @@ def resolved(config: TrainConfig, model: Model, features: Features) -> TrainConf
     )
 
 
-def believe(data: TrainingSet, unknown: Literal["marginal", "drop"] = "marginal") -> Step:
+def believe(data: TrainingSet) -> Step:
     """The plain step: whatever is known is right. Cross entropy, or the likelihood of a CRF."""
 
     def step(indices: Any) -> StepLoss:
         batch, targets = data.batch(indices)
         scores = data.model(batch)
         known, positions = float((targets.known & scores.mask).sum()), float(scores.mask.sum())
-        if not known:
-            return StepLoss(batch.mask.new_zeros((), dtype=torch.float), 0.0, 0.0, positions)
-        crf = isinstance(scores, CRFScores)
-        losses = crf_loss(scores, targets, unknown) if crf else cross_entropy(scores, targets)
+        losses = crf_loss(scores, targets) if isinstance(scores, CRFScores) else cross_entropy(scores, targets)
         # a mean over words, for spans too: over all spans the gradients would be so small that Adam's epsilon shows
         return StepLoss(losses.sum(), float(batch.mask.sum()), known, positions)
 
@@ -156,7 +154,7 @@ def believe(data: TrainingSet, unknown: Literal["marginal", "drop"] = "marginal"
 
 def canonical(docs: Iterable[Document]) -> list[Document]:
     """Documents in an order of their own, so that the order of files and lines decides nothing."""
-    return sorted(docs, key=lambda doc: (doc.text, doc.id))
+    return sorted(docs, key=lambda doc: (doc.text, doc.id, as_line(doc)))
 
 
 class PlainConfig(Protocol):

@@ -63,7 +63,8 @@ def find_suspects(tagger: AnyTagger, docs: Sequence[Document]) -> Suspects:
 
 
 def _touched(span: Span, weak: Document) -> bool:
-    return any(other.start < span.end and span.start < other.end for other in (*weak.spans, *weak.rejected))
+    gone = [other for other in weak.rejected if other.label in ("", span.label)]
+    return any(other.start < span.end and span.start < other.end for other in (*weak.spans, *gone))
 
 
 def context(suspect: Suspect) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 from lacuner.config import Config
 from lacuner.corpus.jsonl import as_line
+from lacuner.corpus.words import words_of
 from lacuner.errors import ConfigError
 from lacuner.models.files import AnyTagger, load, save
 from lacuner.recipes import RECIPES
@@ -55,11 +56,13 @@ def train(
         say(f"the recipe {recipe} has no use for --{name}")
         del given[name]  # so that no recipe can see what its users would not have
     config = config if config is not None else module.Config()
-    ordered = {name: canonical(docs) for name, docs in given.items()}
+    ordered = {name: canonical(_in_role(docs, name in ("gold", "dev"))) for name, docs in given.items()}
+    settings = config.model_dump(mode="json")
+    settings.get("train", {}).pop("checkpoint_seconds", None)  # how often a run is saved does not make it another run
     identity = {
         "recipe": recipe,
         "seed": seed,
-        "config": config.model_dump(mode="json"),
+        "config": settings,
         "data": {name: _describe(docs) for name, docs in sorted(ordered.items())},
     }
     run = Run(out, identity, say)
@@ -77,6 +80,13 @@ def train(
         if not run.finished:
             run.finish({"labels": list(tagger.labels)})
     return Trained(tagger, run, suspects)
+
+
+def _in_role(docs: Iterable[Document], complete: bool) -> Iterator[Document]:
+    """Documents that do not say whether they are complete are so by their role; words are split before all else."""
+    for doc in docs:
+        words_of(doc)
+        yield replace(doc, complete=complete) if doc.complete is None else doc
 
 
 def _describe(docs: Iterable[Document]) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from torch import Tensor
 
 from lacuner.errors import TrainingError
@@ -71,12 +72,21 @@ def fit(
     trainer = _Trainer(model, features, config, stage)
     at = trainer.restore()
     while at.epoch < config.epochs and not _patience_is_over(at, config):
-        trainer.epoch(at, make_step(at.epoch), dev)
+        trainer.epoch(at, _made(make_step, at.epoch, stage), dev)
     if dev is not None and at.best_weights:
         model.load_state_dict(at.best_weights)
     stage.finish({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, {"rows": at.rows})
     stage.record(at.rows)
     return at.rows
+
+
+def _made(make_step: MakeStep, epoch: int, stage: Stage) -> Step:
+    """An epoch's step, made from a seed of its own: the same also when the epoch is already half done."""
+    state = torch.get_rng_state()
+    torch.manual_seed(stage.seed("make", epoch))
+    step = make_step(epoch)
+    torch.set_rng_state(state)
+    return step
 
 
 def _patience_is_over(at: _Progress, config: TrainConfig) -> bool:
@@ -95,12 +105,14 @@ class _Trainer:
             raise TrainingError("learning rates and batch budget must be resolved before training")
         self.model, self.features, self.config, self.stage = model, features, config, stage
         precision = "no" if config.precision == "fp32" else config.precision
+        AcceleratorState._reset_state()  # else a second training with another precision in one process is refused
         self.accelerator = Accelerator(cpu=config.device == "cpu", mixed_precision=precision)
         model.to(self.accelerator.device)
         self.optimizer = make_optimizer(model, config.learning_rate, config.head_learning_rate, config.weight_decay)
         self.budget = config.budget
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.saved = time.monotonic()
+        stage.describe(config.model_dump(mode="json"))
 
     def epoch(self, at: _Progress, step: Step, dev: Callable[[], Evaluation] | None) -> None:
         """One epoch, or what is left of it."""
@@ -121,7 +133,7 @@ class _Trainer:
             if time.monotonic() - self.saved > config.checkpoint_seconds and at.batch < len(batches):
                 self.save(at)
         loss, count, known, positions = at.sums
-        if not count:
+        if not known:
             raise TrainingError("no label is known in this data: nothing can be learned from it")
         row: Row = {"epoch": at.epoch, "loss": round(loss / count, 6), "known": round(known / max(positions, 1), 6)}
         seconds = time.monotonic() - start
@@ -154,13 +166,15 @@ class _Trainer:
                     sums += self._backward(found)
                 break
             except RuntimeError as error:
-                if not _out_of_memory(error) or max(map(len, parts)) == 1:
+                if not _out_of_memory(error):
                     raise
+                if max(map(len, parts)) == 1:
+                    raise TrainingError("there is not enough memory for a single sentence of this data") from error
                 parts = [half for part in parts for half in np.array_split(part, 2) if len(half)]
         loss, count, known, positions = sums.tolist()
         if not math.isfinite(loss):
             raise TrainingError(f"the loss is not a number in epoch {epoch + 1}: try a lower learning rate")
-        if count:
+        if known:
             gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
             torch._foreach_div_(gradients, count)  # the mean over the whole batch, however it was cut
             torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
@@ -168,7 +182,7 @@ class _Trainer:
         return loss, count, known, positions
 
     def _backward(self, found: StepLoss) -> np.ndarray:
-        if found.size:
+        if found.known:
             self.accelerator.backward(found.total)
         return np.array([float(found.total.detach()), found.size, found.known, found.positions])
 

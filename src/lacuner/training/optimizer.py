@@ -23,9 +23,11 @@ def make_optimizer(model: Model, encoder_rate: float, head_rate: float, decay: f
 def _split(part: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Matrices that a linear layer multiplies with, and everything else: biases, norms, embeddings."""
     matrices = {
-        id(module.weight)
+        id(parameter)
         for module in part.modules()
-        if isinstance(module, nn.Linear | nn.LSTM) and hasattr(module, "weight")
+        if isinstance(module, nn.Linear | nn.LSTM)
+        for name, parameter in module.named_parameters(recurse=False)
+        if name.startswith("weight")
     }
     learned = [parameter for parameter in part.parameters() if parameter.requires_grad]
     return [p for p in learned if id(p) in matrices], [p for p in learned if id(p) not in matrices]
@@ -53,9 +55,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
         prefix = f"optimizer.{i}."
         mine = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
         if mine:
-            optimizer.state[parameter] = {
-                name: tensor.to(parameter.device) if tensor.dim() else tensor.clone() for name, tensor in mine.items()
-            }
+            optimizer.state[parameter] = {name: tensor.to(parameter.device, copy=True) for name, tensor in mine.items()}
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Iterator[nn.Parameter]:

@@ -69,6 +69,11 @@ class Stage:
     def finish(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         self.save(tensors, {**state, "finished": True})
 
+    def describe(self, settings: Mapping[str, Any]) -> None:
+        """Write down the settings as they were resolved."""
+        with atomic_write(self.folder / "settings.json") as stream:
+            stream.write((json.dumps(settings, indent=1) + "\n").encode())
+
     def record(self, rows: list[Row]) -> None:
         """The stage's metrics so far; the run's `metrics.jsonl` has those of all stages."""
         self.run.record(self.name, rows)
@@ -112,6 +117,8 @@ class Run:
             if difference:
                 raise ConfigError(f"another run is in this folder ({difference}): choose another one", file=self.folder)
             return
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ConfigError("this is a file, not a folder for a run", file=self.folder)
         if self.folder.exists() and any(not _left_behind(file) for file in self.folder.iterdir()):
             raise ConfigError("this folder is not empty, and not a run: choose another one", file=self.folder)
         about = {"identity": self.identity, "versions": _versions(), "machine": platform.platform()}
@@ -121,10 +128,14 @@ class Run:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Nobody else may work in this folder meanwhile."""
-        with (self.folder / ".lock").open("w") as handle:
+        try:
+            lock = (self.folder / ".lock").open("w")
+        except OSError as error:
+            raise ConfigError(f"cannot write in this folder: {error.strerror}", file=self.folder) from error
+        with lock as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 raise ConfigError("another process is working in this folder", file=self.folder) from error
             for file in [file for file in self.folder.rglob(".*.part") if _left_behind(file)]:
                 file.unlink()

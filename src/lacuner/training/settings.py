@@ -33,4 +33,4 @@ class TrainConfig(Config):
     device: Literal["auto", "cpu"] = "auto"
     """`auto` takes a GPU if there is one."""
     checkpoint_seconds: float = Field(120.0, ge=0)
-    """Save the state inside an epoch when the last save is older than this; at the end of an epoch it always is."""
+    """Save the state when the last save is older than this; a run that is killed goes on from there."""
