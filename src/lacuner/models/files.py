@@ -164,7 +164,7 @@ def _check_canaries(model: Model, expected: list[Any], folder: Path) -> None:
         # said so that NaN, on either side, is not close to anything
         if not all(abs(a - b) <= TOLERANCE * max(1.0, abs(b)) for a, b in zip(now, then, strict=True)):
             raise ModelFileError(
-                "this model no longer scores as it did when it was saved: a library has changed under it; it is not used",
+                "this model no longer scores as it did when it was saved (has a library changed?), so it is not used",
                 file=folder,
             )
     if len(expected) != len(CANARIES):
