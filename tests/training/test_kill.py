@@ -47,7 +47,7 @@ def test_trust_survives_twenty_kills(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("recipe", [name for name in TRAINED if name != "trust"])
 def test_the_others_survive_one(recipe: str, tmp_path: Path) -> None:
-    survive(tmp_path, recipe, ["step:7"], "crf" if recipe == "partial" else "token")
+    survive(tmp_path, recipe, ["step:3"], "crf" if recipe == "partial" else "token")
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -69,14 +69,13 @@ class Cell:
     @property
     def identity(self) -> dict[str, Any]:
         """What the result depends on. The settings are those that were given, in whatever order and spelling."""
-        given = load_config(RECIPES[self.recipe].Config, settings=self.settings)
         return {
             "format": FORMAT,
             "data": dict(sorted(self.hashes.items())),
             "sentences": self.sentences,
             "noise": None if self.gaps is None else {"kind": self.gaps.kind, "rate": self.gaps.rate},
             "recipe": self.recipe,
-            "settings": given.model_dump(mode="json", exclude_unset=True),
+            "settings": _given(self.config, self.settings),
             "seed": self.seed,
         }
 
@@ -91,6 +90,18 @@ class Cell:
     def __str__(self) -> str:
         gaps = "" if self.gaps is None else f" {self.gaps}"
         return f"{self.data}{gaps}, {self.recipe}, seed {self.seed}"
+
+
+def _given(config: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """Of all settings those that are named, with the values that they came to have."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        *outer, last = setting.partition("=")[0].strip().split(".")
+        table, values = found, config
+        for name in outer:
+            table, values = table.setdefault(name, {}), values[name]
+        table[last] = values[last]
+    return found
 
 
 def cell_from_json(row: Mapping[str, Any]) -> Cell:

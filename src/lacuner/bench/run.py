@@ -93,7 +93,8 @@ def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, say:
         shutil.rmtree(out / "running", ignore_errors=True)
         missing = {key: cell for key, cell in bench.cells.items() if key not in bench.finished}
         say(f"{len(bench.cells):,} cells, {len(bench.finished):,} of them finished")
-        other = sum(row["code"] != code_hash() for row in bench.finished.values())
+        code = code_hash()
+        other = sum(row["code"] != code for row in bench.finished.values())
         if other:
             say(f"{other:,} of them were made by another version of the code; to redo them, choose another folder")
         progress = _Progress(bench, missing, workers, say)
@@ -202,7 +203,9 @@ class _Progress:
     def __init__(self, bench: Bench, missing: Mapping[str, Cell], workers: int, say: Say) -> None:
         self.bench, self.total, self.workers, self.say = bench, len(missing), max(workers, 1), say
         self.seconds: list[float] = []
-        self.names = {cell.key: place for (place, _), cell in reversed(list(bench.laid.items()))}
+        # the place of its own name comes last and stays, where others stand for the same cell
+        laid = sorted(bench.laid.items(), key=lambda at: bench.spec.recipes[at[0][0].recipe].recipe == at[1].recipe)
+        self.names = {cell.key: place for (place, _), cell in laid}
 
     def cell(self, cell: Cell, row: Row, seconds: float) -> None:
         self.seconds.append(seconds)

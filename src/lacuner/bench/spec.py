@@ -152,7 +152,7 @@ def load_spec(file: str | PathLike[str], data_folder: Path, settings: tuple[str,
 def _data_problems(name: str, data: DataSpec, data_folder: Path) -> list[str]:
     files = {role: getattr(data, role) for role in FILES}
     if is_demo(name, data):
-        return [f"data.{name}: the demo corpus has no files" for _ in [1] if data.folder or any(files.values())]
+        return [f"data.{name}: the demo corpus has no files"] if any(files.values()) else []
     problems = []
     if data.folder is None:
         problems.append(f"data.{name}: a folder is missing (only the data set {DEMO!r} needs none)")

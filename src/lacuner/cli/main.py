@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from lacuner import __version__
-from lacuner.cli import annotate, check, evaluate, noise, predict, recipes, train
+from lacuner.cli import annotate, bench, check, evaluate, noise, predict, recipes, train
 from lacuner.errors import LacunerError
 
 app = typer.Typer(
@@ -45,6 +45,7 @@ app.add_typer(noise.app, name="noise")
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("bench")(bench.bench)
 app.command("recipes")(recipes.recipes)
 
 

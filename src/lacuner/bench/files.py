@@ -1,0 +1,39 @@
+"""What a bench leaves behind: rows, table, pictures, report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from lacuner.bench.pictures import whole_pictures
+from lacuner.bench.report import report
+from lacuner.bench.run import Bench
+from lacuner.bench.summary import Line, comparisons, summarise
+from lacuner.bench.table import table
+from lacuner.files import atomic_write
+
+
+def write_results(bench: Bench, out: Path, command: str) -> list[Line]:
+    """Write `results.jsonl`, `table.md`, `report.html` and `pictures/*.svg`, from what is there so far."""
+    lines = summarise(bench)
+    tested = list(comparisons(lines, bench.spec))
+    _write(out / "results.jsonl", results(bench))
+    _write(out / "table.md", table(bench, lines, tested, command))
+    for name, picture in whole_pictures(lines, bench.spec).items():
+        _write(out / "pictures" / f"{name}.svg", picture)
+    _write(out / "report.html", report(bench, lines, tested, command))
+    return lines
+
+
+def results(bench: Bench) -> str:
+    """One row a line, in the order of the spec; each says where it stands in the table."""
+    shown: dict[str, list[list[str]]] = {}
+    for (place, _), cell in bench.laid.items():
+        shown.setdefault(cell.key, []).append([str(place.gaps), place.encoder, place.recipe])
+    rows = [{**bench.rows[key], "shown_as": shown[key]} for key in shown if key in bench.rows]
+    return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in rows)
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as stream:
+        stream.write(text.encode())

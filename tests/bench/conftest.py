@@ -1,0 +1,100 @@
+"""A bench whose cells run in this process, and one whose rows are invented."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lacuner.bench import files, run
+from lacuner.bench.cell import pack, perform
+from lacuner.bench.cells import Cell, lay_out
+from lacuner.bench.run import Bench
+from lacuner.bench.spec import Spec, load_spec
+
+SMALL = """
+seeds = [1, 2]
+settings = ["train.epochs=1"]
+[data.demo]
+sentences = 40
+[noise]
+masked = [0.5]
+[recipes.dictionary]
+recipe = "dictionary"
+[recipes.trust]
+recipe = "trust"
+settings = ["head.kind=token"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """As in a cell's own process; besides, waiting threads that spin would slow everybody down."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def spec_file(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "spec.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def load(spec_file: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Spec]:
+    return lambda text: load_spec(spec_file(text), tmp_path)
+
+
+@pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Cells run in this process, which has loaded torch already; the keys of those that ran."""
+    ran: list[str] = []
+
+    def run_cell(bench: Bench, key: str, cell: Cell, data_folder: Path, out: Path, _: Any) -> dict[str, Any]:
+        ran.append(key)
+        files = bench.spec.data[cell.data].model_dump(mode="json", exclude_none=True)
+        place = {"data_folder": str(data_folder), "run": str(out / "running" / key)}
+        return perform({"cell": cell.as_json(), "files": files, **place})
+
+    monkeypatch.setattr(run, "_run_cell", run_cell)
+    return ran
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pictures: they take longer than all the rest."""
+    monkeypatch.setattr(files, "whole_pictures", lambda *_: {})
+    monkeypatch.setattr(files, "report", lambda *_: "")
+
+
+def invented(spec: Spec) -> Bench:
+    """A bench with plausible rows that nobody measured: the more is masked, the worse."""
+    bench = Bench(spec, lay_out(spec, {name: {"demo": name} for name in spec.data}))
+    for key, cell in bench.cells.items():
+        rng = np.random.default_rng(int(hashlib.sha256(key.encode()).hexdigest()[:8], 16))
+        gold = rng.integers(0, 3, 50)
+        correct = rng.binomial(gold, 0.9 - 0.5 * (cell.gaps.rate if cell.gaps else 0.0))
+        counts = np.stack([correct, correct + rng.binomial(1, 0.2, 50), gold], 1)
+        right, found, there = counts.sum(0).tolist()
+        scores = {"precision": right / found, "recall": right / there, "f1": 2 * right / (found + there)}
+        bench.rows[key] = {
+            "key": key,
+            "cell": cell.as_json(),
+            "config": cell.config,
+            "code": "x",
+            "test": scores,
+            "boundary": scores,
+            "dev": scores,
+            "epochs": [{"epoch": i, "dev": {"f1": scores["f1"] * (i + 1) / 3}} for i in range(3)],
+            "sentences_test": pack(counts),
+            "cost": {"train_cpu_seconds": rng.uniform(1, 5), "test_cpu_seconds": 0.5, "peak_mb": 400},
+        }
+    return bench

@@ -1,0 +1,144 @@
+"""Table and report: the same each time, and inert whatever the names are."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lacuner.bench.pictures import looks, whole_pictures
+from lacuner.bench.report import report
+from lacuner.bench.spec import Spec, load_spec
+from lacuner.bench.summary import Line, comparisons, summarise
+from lacuner.bench.table import COST, table
+from tests.bench.conftest import invented
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</svg></style><script>alert(2)</script>",
+    "{{7*7}}{% raw %} ' onload='alert(3)",
+    "$\\\\frac{1}{$ ]]> & <!-- | [x](javascript:y)",
+]
+
+
+def spec_text(names: list[str]) -> str:
+    data, *others = [name.replace("\\\\", "\\").replace("\\", "\\\\").replace('"', '\\"') for name in names]
+    text = "seeds = [1, 2]\n[noise]\nmasked = [0.0, 0.5]\n"
+    text += f'[data."{data}"]\nfolder = "x"\ngold = "x"\nweak = "x"\ntest = "x"\n'
+    for name, recipe in zip(others, ["trust", "dictionary", "supervised", "oracle"], strict=True):
+        text += f'[recipes."{name}"]\nrecipe = "{recipe}"\n'
+    return text
+
+
+Made = tuple[str, str, dict[str, str]]
+TAME = ["data", "one", "two", "three", "four"]
+
+
+def make(names: list[str], folder: Path) -> Made:
+    """Report, table and pictures of a bench with these names, one cell of which failed."""
+    (folder / "x").mkdir(exist_ok=True)
+    (folder / "x" / "x").touch()
+    (folder / "spec.toml").write_text(spec_text(names), encoding="utf-8")
+    bench = invented(load_spec(folder / "spec.toml", folder))
+    tested = list(comparisons(summarise(bench), bench.spec))
+    assert tested
+    key = next(iter(bench.rows))
+    bench.rows[key] = {**bench.rows[key], "error": names[0]}
+    lines = summarise(bench)
+    page, text = report(bench, lines, tested, names[1]), table(bench, lines, tested, names[1])
+    return page, text, whole_pictures(lines, bench.spec)
+
+
+@pytest.fixture(scope="module")
+def tame(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make(TAME, tmp_path_factory.mktemp("tame"))
+
+
+class Elements(HTMLParser):
+    """Which elements with which attributes a page has, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[tuple[str, tuple[str, ...]]] = set()
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.add((tag, tuple(sorted(name for name, _ in attrs))))
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def elements(page: str) -> Elements:
+    parser = Elements()
+    parser.feed(page)
+    return parser
+
+
+def test_hostile_names_are_text(tame: Made, tmp_path: Path) -> None:
+    page, text, pictures = make(HOSTILE, tmp_path)
+    tame_page, _, tame_pictures = tame
+    hostile = elements(page)
+    assert hostile.found == elements(tame_page).found
+    tags = {tag for tag, _ in hostile.found}
+    assert not tags & {"script", "img", "iframe", "object", "a", "link", "form", "foreignobject", "use-x"}
+    assert not any(name.startswith("on") for _, names in hostile.found for name in names)
+    for name in HOSTILE:
+        assert any(name.replace("\\\\", "\\") in part for part in hostile.text), name
+    assert "default-src 'none'; style-src 'unsafe-inline'" in page
+    assert not re.search(r"(?:href|src)=\"(?!#)", page), "nothing comes from elsewhere"
+    assert not re.search(r"url\((?!#)", page)
+    text = re.sub(r"`[^`]*`", "", text)  # what is quoted as code is shown as it is
+    assert "<script" not in text and "<img" not in text and not re.search(r"(?<!\\)\]\(", text)
+    assert len(pictures) == len(tame_pictures) == 4
+    for name, picture in pictures.items():
+        assert {each.tag for each in ET.fromstring(picture).iter()} == {
+            each.tag for each in ET.fromstring(tame_pictures[name]).iter()
+        }
+        assert "script" not in {each.tag.rpartition("}")[2] for each in ET.fromstring(picture).iter()}
+
+
+def test_ids_are_unique(tame: Made) -> None:
+    page, _, _ = tame
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) > 50 and len(set(ids)) == len(ids)
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', page)) <= set(ids)
+
+
+def test_the_same_rows_give_the_same_bytes(tame: Made, tmp_path: Path) -> None:
+    assert make(TAME, tmp_path) == tame
+
+
+def test_shares_and_spread(load: Callable[[str], Spec], tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "x").touch()
+    bench = invented(load(spec_text(["data", "trust", "dictionary", "supervised", "oracle"])))
+    lines: dict[tuple[str, str, str], Line] = {
+        (line.place.data, str(line.place.gaps), line.place.recipe): line for line in summarise(bench)
+    }
+    trust, best = lines["data", "masked 0.5", "trust"], lines["data", "masked 0.5", "supervised"]
+    values = [row["test"]["f1"] for row in trust.rows.values()]
+    mean = sum(values) / 2
+    assert trust.f1.mean == pytest.approx(mean) and trust.f1.n == 2
+    assert trust.f1.spread == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+    assert trust.of_supervised == pytest.approx(mean / best.f1.mean) and best.of_supervised == 1.0
+    same = lines["data", "masked 0", "trust"]
+    assert same.rows[1]["key"] == best.rows[1]["key"] and same.of_oracle == 1.0
+    text = table(bench, list(lines.values()), [], "x").split(COST)[0]
+    assert f"| {100 * trust.f1.mean:.1f} ± {100 * trust.f1.spread:.1f} | 2 |" in text
+    assert "seconds" not in text and "MB" not in text
+
+
+def test_a_recipe_has_one_look_and_no_two_share_it(load: Callable[[str], Spec]) -> None:
+    text = "[noise]\nmasked = [0.5]\n[data.demo]\n"
+    recipes = ["trust", "oracle", "supervised", "partial", "dictionary", "trust", "oracle", "trust", "trust"]
+    for number, recipe in enumerate(recipes):
+        text += f'[recipes."{recipe} {number}"]\nrecipe = "{recipe}"\n'
+    found = looks(load(text))
+    assert len(set(map(str, found.values()))) == len(recipes)
+    assert found["trust 0"].colour == found["trust 5"].colour != found["oracle 1"].colour

@@ -1,0 +1,184 @@
+"""Cells run once, alone, and whatever happens to the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuner.bench import run
+from lacuner.bench.cell import measure, pack, unpack
+from lacuner.bench.cells import Cell, Gaps
+from lacuner.bench.data import DataSet
+from lacuner.bench.files import write_results
+from lacuner.bench.run import open_bench, run_bench
+from lacuner.bench.spec import DataSpec, Spec, load_spec
+from lacuner.bench.table import COST
+from lacuner.errors import ConfigError
+from tests.bench.conftest import SMALL
+from tests.conftest import ROOT
+
+BENCH = """
+import sys
+from pathlib import Path
+from lacuner.bench import files
+from lacuner.bench.run import open_bench, run_bench
+from lacuner.bench.spec import load_spec
+files.whole_pictures, files.report = lambda *_: {}, lambda *_: ""  # drawing takes longer than all the rest
+spec, out = map(Path, sys.argv[1:])
+bench = open_bench(load_spec(spec, Path()), Path(), out)
+run_bench(bench, Path(), out, 1, lambda line: print(line, flush=True))
+files.write_results(bench, out, "lacuner bench")
+"""
+
+
+def table(out: Path) -> str:
+    return (out / "table.md").read_text(encoding="utf-8").split(COST)[0]
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    """Without what may differ: cost, and the fingerprint of the code, which somebody may be editing."""
+    found = [json.loads(line) for line in (out / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [{name: value for name, value in row.items() if name not in ("cost", "code")} for row in found]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_killed_bench_goes_on_and_ends_with_the_same_table(
+    inline: list[str], spec_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = spec_file(SMALL.replace("[1, 2]", "[1]"))
+    whole = open_bench(load_spec(path, tmp_path), tmp_path, tmp_path / "whole")
+    run_bench(whole, tmp_path, tmp_path / "whole", 1)
+    assert len(inline) == 2, "nobody killed this one"
+    write_results(whole, tmp_path / "whole", "lacuner bench")
+    killed = tmp_path / "killed"
+    command = [sys.executable, "-c", BENCH, str(path), str(killed)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as first:
+        deadline = time.monotonic() + 120
+        while not list(killed.glob("cells/*.json")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(first.pid, signal.SIGKILL)
+    assert len(list(killed.glob("cells/*.json"))) == 1
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "2 cells, 1 of them finished" in again.stdout
+    assert re.search(r"^\[1/1\] demo, masked 0.5, tiny, trust, seed 1: P .* F1 .* s, 0:00 left$", again.stdout, re.M)
+    assert table(killed) == table(tmp_path / "whole")
+    assert rows(killed) == rows(tmp_path / "whole")
+    assert not (killed / "running").exists(), "training folders are gone"
+    [row] = [row for row in rows(killed) if row["cell"]["recipe"] == "trust"]
+    assert row["commands"][-2].startswith("OMP_NUM_THREADS=1 lacuner train --recipe trust --weak masked.jsonl")
+    assert row["shown_as"] == [["masked 0.5", "tiny", "trust"]] and row["versions"]["torch"]
+
+
+def test_a_small_form_of_the_quick_bench(inline: list[str], tmp_path: Path) -> None:
+    small = ("seeds=[1]", 'settings=["train.epochs=1", "head.kind=token"]', "data.demo.sentences=40")
+    spec = load_spec(ROOT / "benchmarks" / "quick.toml", tmp_path, (*small, "noise.masked=[0.0, 0.5]"))
+    bench = open_bench(spec, tmp_path, tmp_path)
+    run_bench(bench, tmp_path, tmp_path, 1)
+    assert len(inline) == 2 + 1 + 2 + 1 + 1 and not bench.failed
+    lines = write_results(bench, tmp_path, "lacuner bench")
+    assert len(lines) == 10
+    for name in ("results.jsonl", "table.md", "report.html", "pictures/f1-against-masking.svg"):
+        assert (tmp_path / name).stat().st_size > 500
+    assert (tmp_path / "results.jsonl").stat().st_size < 60_000
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_rows_alone_are_enough_to_go_on(inline: list[str], load: Callable[[str], Spec], tmp_path: Path) -> None:
+    spec = load(
+        SMALL.replace("[recipes.trust]", "[recipes.other]")
+        .replace('"trust"', '"dictionary"')
+        .split('settings = ["head')[0]
+    )
+    bench = open_bench(spec, tmp_path, tmp_path / "a")
+    run_bench(bench, tmp_path, tmp_path / "a", 1)
+    assert len(inline) == 2, "the same cell under two names runs once"
+    write_results(bench, tmp_path / "a", "x")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "results.jsonl").rename(tmp_path / "b" / "results.jsonl")
+    again = open_bench(spec, tmp_path, tmp_path / "b")
+    run_bench(again, tmp_path, tmp_path / "b", 1)
+    assert len(inline) == 2 and len(again.finished) == 2
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_failing_cell_is_recorded_and_stops_nothing(
+    inline: list[str], load: Callable[[str], Spec], tmp_path: Path
+) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "bare.conll").write_text("nothing\tO\nhere\tO\n\n", encoding="utf-8")
+    files = 'folder = "x"\ngold = "bare.conll"\ntest = "bare.conll"\n'
+    spec = load(SMALL.replace("[data.demo]", f"[data.bare]\n{files}[data.demo]").replace("[1, 2]", "[1]"))
+    bench = open_bench(spec, tmp_path, tmp_path)
+    said: list[str] = []
+    run_bench(bench, tmp_path, tmp_path, 1, said.append)
+    assert len(bench.failed) == 2 and len(bench.finished) == 2
+    assert all("no labelled span" in row["error"] for row in bench.failed.values())
+    assert sum("failed: there is no labelled span" in line for line in said) == 2
+    write_results(bench, tmp_path, "x")
+    text = table(tmp_path)
+    assert "## Failed" in text and "no labelled span" in text and "2 failed" in text
+    run_bench(bench, tmp_path, tmp_path, 1)
+    assert len(inline) == 6, "failed cells are tried again, finished ones are not"
+
+
+def test_a_process_that_dies_is_a_failed_cell(
+    load: Callable[[str], Spec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = load(SMALL.replace("[1, 2]", "[1]"))
+    bench = open_bench(spec, tmp_path, tmp_path)
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho out of luck >&2\nkill -9 $$\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr(run.sys, "executable", str(program))
+    run_bench(bench, tmp_path, tmp_path, 2)
+    assert [row["error"] for row in bench.failed.values()] == [
+        "the cell's process was killed by signal 9: out of luck"
+    ] * 2
+
+
+def test_a_changed_default_makes_a_row_stale(inline: list[str], load: Callable[[str], Spec], tmp_path: Path) -> None:
+    bench = open_bench(load(SMALL), tmp_path, tmp_path)
+    cell = next(cell for cell in bench.cells.values() if cell.recipe == "trust")
+    assert run._fits({"config": cell.config}, cell)
+    config = json.loads(json.dumps(cell.config))
+    del config["train"]["clip"]
+    assert run._fits({"config": config}, cell), "a setting that did not exist then"
+    config["train"]["warmup"] = 0.5
+    assert not run._fits({"config": config}, cell)
+
+
+def test_two_benches_do_not_share_a_folder(load: Callable[[str], Spec], tmp_path: Path) -> None:
+    bench = open_bench(load(SMALL), tmp_path, tmp_path)
+    with run._locked(tmp_path), pytest.raises(ConfigError, match="another bench is working"):
+        run_bench(bench, tmp_path, tmp_path)
+
+
+def test_without_gaps_trust_and_oracle_are_supervised(tmp_path: Path) -> None:
+    data = DataSet("demo", DataSpec(sentences=40), tmp_path)
+    settings = ("train.epochs=2", "head.kind=token", "train.budget=128")
+    found = []
+    for recipe in ("supervised", "trust", "oracle"):
+        gaps = None if recipe == "supervised" else Gaps("masked", 0.0)
+        cell = Cell("demo", {}, 40, gaps, recipe, settings, 1)
+        row = measure(cell, data, tmp_path / recipe)
+        weights = (tmp_path / recipe / "model" / "model.safetensors").read_bytes()
+        found.append((weights, row["epochs"], row["test"], row["sentences_test"]))
+    assert found[0] == found[1] == found[2]
+
+
+def test_counts_are_packed_without_loss() -> None:
+    import numpy as np
+
+    counts = np.random.default_rng(1).integers(0, 300, (1000, 3))
+    assert (unpack(pack(counts)) == counts).all()
+    assert len(pack(np.minimum(counts, 2))) < 1200

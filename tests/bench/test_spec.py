@@ -1,0 +1,161 @@
+"""What is wrong with a spec is said at once, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lacuner.bench.cells import Cell, Gaps, lay_out, to_run
+from lacuner.bench.data import DataSet, data_hashes
+from lacuner.bench.spec import DataSpec, Spec, load_spec
+from lacuner.errors import ConfigError
+from lacuner.recipes import RECIPES
+from tests.bench.conftest import SMALL
+from tests.conftest import ROOT
+
+Load = Callable[[str], Spec]
+
+
+def test_all_mistakes_in_one_message(load: Load) -> None:
+    text = """
+    seeds = [1, 1]
+    workers = 3
+    compare = [["trust", "nobody"]]
+    [data.demo]
+    sentences = 0
+    [data.far]
+    folder = "/etc"
+    [noise]
+    masked = [0.5, 1.5]
+    [recipes.trust]
+    recipe = "trust"
+    settings = ["train.epocs=3"]
+    [recipes.magic]
+    recipe = "magic"
+    """
+    with pytest.raises(ConfigError) as caught:
+        load(text)
+    message = str(caught.value)
+    for part in (
+        "seeds",
+        "workers",
+        "sentences",
+        "data.far.folder",
+        "noise.masked.1",
+        "epocs",
+        "did you mean 'epochs'",
+    ):
+        assert part in message, part
+    assert "recipes.magic.recipe" in message and "must be one of dictionary, trust" in message
+
+
+def test_files_must_be_there_and_fit(load: Load) -> None:
+    text = """
+    compare = []
+    [data.demo]
+    dev = "x.conll"
+    [data.a]
+    folder = "a"
+    [data.b]
+    folder = "b"
+    weak = "weak.conll"
+    test = "test.conll"
+    [noise]
+    masked = [0.5]
+    [recipes.trust]
+    recipe = "trust"
+    """
+    with pytest.raises(ConfigError) as caught:
+        load(text)
+    message = str(caught.value)
+    assert "the demo corpus has no files" in message
+    assert "data.a: a test file is missing" in message and "data.a: a gold or a weak file is missing" in message
+    assert "data.b: there is no file" in message and "data.b: none of the kinds of noise fits it" in message
+
+
+def test_a_pair_must_be_of_the_bench(load: Load) -> None:
+    with pytest.raises(ConfigError, match="'nobody' is no recipe of this bench"):
+        load('compare = [["trust", "nobody"]]\n' + SMALL)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\\nb", "x" * 61])
+def test_names_are_printable(name: str, load: Load) -> None:
+    with pytest.raises(ConfigError, match="printable"):
+        load(SMALL.replace("[recipes.trust]", f'[recipes."{name}"]'))
+
+
+def test_common_settings_are_for_those_that_have_them(load: Load) -> None:
+    spec = load(SMALL)
+    assert spec.settings_of("dictionary", None) == ()
+    assert spec.settings_of("trust", "tiny") == ("train.epochs=1", "head.kind=token", 'encoder.name="tiny"')
+
+
+def laid(spec: Spec, digest: str = "d") -> dict[str, object]:
+    return dict(to_run(lay_out(spec, {name: {"demo": digest} for name in spec.data})))
+
+
+def test_a_key_changes_with_what_matters_and_only_with_that(load: Load) -> None:
+    keys = set(laid(load(SMALL)))
+    assert len(keys) == 4
+    assert set(laid(load(SMALL), "other")).isdisjoint(keys)
+    for old, new in (("0.5", "0.6"), ("= 40", "= 41"), ("[1, 2]", "[3, 4]")):
+        assert set(laid(load(SMALL.replace(old, new)))).isdisjoint(keys), new
+    assert len(set(laid(load(SMALL.replace("epochs=1", "epochs=2")))) & keys) == 2  # the dictionary has no epochs
+    for old, new in (("epochs=1", "epochs = 1"), ("recipes.trust", "recipes.believer")):
+        assert set(laid(load(SMALL.replace(old, new)))) == keys, new
+
+
+def test_a_key_has_the_settings_that_were_given_and_no_defaults() -> None:
+    settings = ("train.epochs=1", "head.kind=token", "train.epochs=2", 'encoder.name="tiny"')
+    cell = Cell("demo", {"demo": "d"}, None, None, "supervised", settings, 1)
+    expected = {"train": {"epochs": 2}, "head": {"kind": "token"}, "encoder": {"name": "tiny"}}
+    assert cell.identity["settings"] == expected
+    assert cell.config["train"]["warmup"] and "warmup" not in str(cell.identity)
+
+
+def test_what_does_not_see_the_noise_runs_once(load: Load) -> None:
+    text = SMALL.replace("[0.5]", "[0.0, 0.5, 0.8]") + '[recipes.best]\nrecipe = "supervised"\n'
+    text += 'settings = ["head.kind=token"]\n[recipes.told]\nrecipe = "oracle"\nsettings = ["head.kind=token"]\n'
+    cells = to_run(lay_out(load(text), {"demo": {"demo": "d"}})).values()
+    by_seed = [(cell.recipe, cell.gaps) for cell in cells if cell.seed == 1]
+    assert by_seed.count(("supervised", None)) == 1
+    assert ("trust", Gaps("masked", 0.0)) not in by_seed and ("oracle", Gaps("masked", 0.0)) not in by_seed
+    assert len(by_seed) == 3 + 2 + 1 + 2
+    assert [cell.seed for cell in cells] == [1] * 8 + [2] * 8, "everything with the first seed comes first"
+
+
+def test_data_is_known_by_its_content(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.conll").write_text("Ada\tB-P\n\n", encoding="utf-8")
+    one, two = (DataSpec(folder=Path(name), gold="x.conll", test="x.conll") for name in ("a", "b"))
+    assert data_hashes("a", one, tmp_path) == data_hashes("b", two, tmp_path)
+    (tmp_path / "b" / "x.conll").write_text("Bob\tB-P\n\n", encoding="utf-8")
+    assert data_hashes("a", one, tmp_path) != data_hashes("b", two, tmp_path)
+
+
+def test_the_demo_as_given_is_what_its_dictionary_knows() -> None:
+    data = DataSet("demo", DataSpec(sentences=50), Path())
+    [weak, gold] = data.read("weak"), data.read("gold")
+    assert [doc.text for doc in weak] == [doc.text for doc in gold] and len(gold) == 50
+    assert 0 < sum(len(doc.spans) for doc in weak) < sum(len(doc.spans) for doc in gold)
+    assert not any(doc.complete for doc in weak)
+
+
+def test_commands_name_what_a_recipe_needs() -> None:
+    spec = DataSpec(folder=Path("x"), gold="g.conll", weak="w.conll", dev="d.conll", test="t.conll", sentences=10)
+    data = DataSet("x", spec, Path())
+    steps, options = data.commands(RECIPES["oracle"].NEEDS, "masked", 0.5, 3)
+    assert steps[-1] == "lacuner noise corrupt g.conll --drop 0.5 --seed 3 --out masked.jsonl"
+    assert options == ["--weak", "masked.jsonl", "--gold", "g.conll", "--dev", "DATA/x/d.conll"]
+    steps, options = data.commands(RECIPES["trust"].NEEDS, "given", 0.0, 3)
+    assert len(steps) == 1 and options == ["--weak", "w.conll", "--dev", "DATA/x/d.conll"]
+
+
+def test_the_bars_are_144_cells(data: Callable[[str], Path]) -> None:
+    folder = data("wikigold").parent
+    spec = load_spec(ROOT / "benchmarks" / "bars.toml", folder)
+    hashes = {name: data_hashes(name, each, folder) for name, each in spec.data.items()}
+    assert len(to_run(lay_out(spec, hashes))) == 9 * (3 + 5 + 5 + 3)
