@@ -113,16 +113,26 @@ def test_wrong_encodings(name: str, encoding: str, tmp_path: Path) -> None:
     assert caught.value.file == str(path)
 
 
-LONG = """
-import resource, sys
+# The kernel's own peak of this process: ru_maxrss would also have that of the process that started it.
+PEAK = """
+import re
+from pathlib import Path
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
+"""
+LONG = (
+    PEAK
+    + """
+import sys
 from lacuner.corpus import read
 from lacuner.errors import CorpusError
 try:
     for doc in read(sys.argv[1]):
         raise SystemExit("read a document")
 except CorpusError as error:
-    print(error.line, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    print(error.line, peak())
 """
+)
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".conll", ".txt"])
@@ -139,12 +149,15 @@ def test_a_line_of_100_megabytes(ending: str, tmp_path: Path) -> None:
     assert megabytes < 250
 
 
-STREAM = """
-import resource, sys
+STREAM = (
+    PEAK
+    + """
+import sys
 from lacuner.corpus import read
 count = sum(len(doc.words) for doc in read(sys.argv[1]))
-print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(count, peak())
 """
+)
 
 
 def megabytes_to_read(path: Path, sentences: int) -> int:
@@ -159,11 +172,11 @@ def megabytes_to_read(path: Path, sentences: int) -> int:
 
 
 def test_memory_stays_flat_while_streaming(tmp_path: Path) -> None:
-    small, large = (megabytes_to_read(tmp_path / "x.conll", size) for size in (5_000, 100_000))
-    assert large - small < 15
+    small, large = (megabytes_to_read(tmp_path / "x.conll", size) for size in (30_000, 150_000))
+    assert large - small < 5
 
 
 @pytest.mark.slow
 def test_memory_stays_flat_over_a_million_sentences(tmp_path: Path) -> None:
-    small, large = (megabytes_to_read(tmp_path / "x.conll", size) for size in (5_000, 1_000_000))
-    assert large - small < 15
+    small, large = (megabytes_to_read(tmp_path / "x.conll", size) for size in (30_000, 1_000_000))
+    assert large - small < 5
