@@ -14,27 +14,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lacuner.config import Config as BaseConfig
 from lacuner.evaluate import pair
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn
+from lacuner.recipes.parts import PlainConfig, Splits, learn
 from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
 from lacuner.types import Document
 
 NEEDS = ("weak", "gold")
 USES: tuple[str, ...] = ()
 
-
-class Config(BaseConfig):
-    """Settings of `oracle`."""
-
-    encoder: EncoderConfig = EncoderConfig()
-    head: HeadConfig = HeadConfig()
-    train: TrainConfig = TrainConfig()
+Config = PlainConfig
 
 
-def train(splits: Splits, config: Config, run: Run) -> Tagger:
+def train(splits: Splits, config: PlainConfig, run: Run) -> Tagger:
     """Learn from `splits.weak`, with the gaps that `splits.gold` shows left out."""
     told = [_without_gaps(weak, gold) for gold, weak in pair(splits.gold or (), splits.weak or ())]
     return learn(told, splits.dev, config, run)

@@ -156,8 +156,16 @@ def canonical(docs: Iterable[Document]) -> list[Document]:
     return sorted(docs, key=lambda doc: (doc.text, doc.id, as_line(doc)))
 
 
-class PlainConfig(Protocol):
-    """The settings that every recipe has."""
+class PlainConfig(Config):
+    """The settings of a recipe that has none of its own."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    head: HeadConfig = HeadConfig()
+    train: TrainConfig = TrainConfig()
+
+
+class HasPlainSettings(Protocol):
+    """The settings that every recipe has, perhaps among others."""
 
     @property
     def encoder(self) -> EncoderConfig: ...
@@ -167,7 +175,7 @@ class PlainConfig(Protocol):
     def train(self) -> TrainConfig: ...
 
 
-def learn(docs: Sequence[Document], dev: Sequence[Document] | None, config: PlainConfig, run: Run) -> Tagger:
+def learn(docs: Sequence[Document], dev: Sequence[Document] | None, config: HasPlainSettings, run: Run) -> Tagger:
     """One training in one stage, believing whatever the documents say is known."""
     model = new_model(config.encoder, config.head, docs, run)
     lost = Lost()

@@ -10,24 +10,16 @@ Reference: none.
 
 from __future__ import annotations
 
-from lacuner.config import Config as BaseConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn
+from lacuner.recipes.parts import PlainConfig, Splits, learn
 from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
 
 NEEDS = ("gold",)
 USES: tuple[str, ...] = ()
 
-
-class Config(BaseConfig):
-    """Settings of `supervised`."""
-
-    encoder: EncoderConfig = EncoderConfig()
-    head: HeadConfig = HeadConfig()
-    train: TrainConfig = TrainConfig()
+Config = PlainConfig
 
 
-def train(splits: Splits, config: Config, run: Run) -> Tagger:
+def train(splits: Splits, config: PlainConfig, run: Run) -> Tagger:
     """Learn from `splits.gold`."""
     return learn(splits.gold or (), splits.dev, config, run)

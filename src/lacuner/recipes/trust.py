@@ -13,25 +13,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lacuner.config import Config as BaseConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn
+from lacuner.recipes.parts import PlainConfig, Splits, learn
 from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
 
 NEEDS = ("weak",)
 USES: tuple[str, ...] = ()
 
-
-class Config(BaseConfig):
-    """Settings of `trust`."""
-
-    encoder: EncoderConfig = EncoderConfig()
-    head: HeadConfig = HeadConfig()
-    train: TrainConfig = TrainConfig()
+Config = PlainConfig
 
 
-def train(splits: Splits, config: Config, run: Run) -> Tagger:
+def train(splits: Splits, config: PlainConfig, run: Run) -> Tagger:
     """Learn from `splits.weak` as if it were complete."""
     believed = [replace(doc, complete=True) for doc in splits.weak or ()]
     return learn(believed, splits.dev, config, run)
