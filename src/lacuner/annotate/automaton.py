@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
@@ -22,6 +22,20 @@ _KIND = Implementation.ContiguousNFA
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
 
+def is_wide(strings: Sequence[str]) -> bool:
+    """Whether most characters are such as take three bytes or more in UTF-8."""
+    sample = "".join(strings[:: len(strings) // 10_000 + 1])
+    return len(sample.encode()) > 2 * len(sample)
+
+
+def best_order(strings: Iterable[str]) -> list[str]:
+    """The order in which an automaton should be given its strings: what is visited often then lies close together."""
+    in_order = sorted(strings)
+    if is_wide(in_order):
+        in_order.sort(key=len)
+    return in_order
+
+
 class Automaton:
     """Finds the strings it is made of. The list it is made from is empty afterwards: memory is scarce meanwhile.
 
@@ -34,8 +48,7 @@ class Automaton:
     """Every occurrence, by end; if strings and texts are folded, perhaps without those that begin inside a word."""
 
     def __init__(self, strings: list[str], folded: bool) -> None:
-        sample = "".join(strings[:: len(strings) // 10_000 + 1])
-        if len(sample.encode()) > 2 * len(sample):
+        if is_wide(strings):
             encoding = "utf-16-le" if len(strings) <= LOW_BYTE_FIRST else "utf-16-be"
             encoded = (string.encode(encoding) for string in _drain(strings))
             wide = BytesAhoCorasick(encoded, implementation=_KIND)

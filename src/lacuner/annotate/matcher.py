@@ -24,8 +24,8 @@ from lacuner.types import Words
 
 Overlaps = Literal["longest", "all"]
 
-Hit = tuple[int, int, int]
-"""Start, end, and the matcher's own number of the term: the light form of a match."""
+Hit = Occurrence
+"""The matcher's own number of a term, start, end: the light form of a match."""
 
 
 class Match(NamedTuple):
@@ -69,7 +69,7 @@ class Matcher:
         self.terms = Terms(self.entries, case, spacing, stop)
         self._word, self._attached = characters()
         self._automaton = Automaton(self.terms.collect(), folded=case != "exact")
-        self._only_words = all(flag & WORD_EDGES == WORD_EDGES for flag in set(self.terms.flags))
+        self._edges = {flag & WORD_EDGES for flag in set(self.terms.flags)}
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.entries, self.terms.case, self.overlaps, self.terms.stop, self.terms.spacing)
@@ -80,7 +80,7 @@ class Matcher:
 
     def match(self, text: str, hit: Hit) -> Match:
         """The entries of a hit."""
-        start, end, term = hit
+        term, start, end = hit
         return Match(start, end, self.terms.entries_of(term, text[start:end]))
 
     def hits(self, text: str) -> list[Hit]:
@@ -94,7 +94,7 @@ class Matcher:
         fit: list[Hit] = []
         misfit: list[Hit] = []
         for hit in self._candidates(text):
-            (fit if hit[0] in starts and hit[1] in ends else misfit).append(hit)
+            (fit if hit[1] in starts and hit[2] in ends else misfit).append(hit)
         if self.overlaps == "all":
             return sorted(fit, key=_by_start), sorted(misfit, key=_by_start)
         fit = longest(fit)
@@ -111,24 +111,22 @@ class Matcher:
             return []
         whole = self._whole_with_marks(normal, found) if normal.marks else self._whole(normal, found)
         if normal.changes:
-            whole = [(*place, term) for start, end, term in whole if (place := to_original(normal.changes, start, end))]
+            whole = [(term, *place) for term, start, end in whole if (place := to_original(normal.changes, start, end))]
         if terms.case != "smart":
             return whole
         flags, entries_of = terms.flags, terms.entries_of
-        return [hit for hit in whole if not flags[hit[2]] & CASED or entries_of(hit[2], text[hit[0] : hit[1]])]
+        return [hit for hit in whole if not flags[hit[0]] & CASED or entries_of(hit[0], text[hit[1] : hit[2]])]
 
     def _whole(self, normal: Normal, found: list[Occurrence]) -> list[Hit]:
         """Those at whose edges the text does not go on with the same word. In a text without marks."""
         word, flags = self._word, self.terms.flags
         text = normal.text + " "  # is there for both edges: text[-1], text[len]
-        if self._only_words:
-            return [
-                (start, end, term)
-                for term, start, end in found
-                if text[end] not in word and text[start - 1] not in word
-            ]
+        if self._edges == {WORD_EDGES}:  # all terms begin and end with a word character
+            return [hit for hit in found if text[hit[2]] not in word and text[hit[1] - 1] not in word]
+        if self._edges == {0}:  # none does
+            return found
         return [
-            (start, end, term)
+            (term, start, end)
             for term, start, end in found
             if not (edges := flags[term] & WORD_EDGES)
             or not ((edges & WORD_FIRST and text[start - 1] in word) or (edges & WORD_LAST and text[end] in word))
@@ -136,7 +134,7 @@ class Matcher:
 
     def _whole_with_marks(self, normal: Normal, found: list[Occurrence]) -> list[Hit]:
         text = normal.text
-        return [(start, end, term) for term, start, end in found if self._edge(text, start) and self._edge(text, end)]
+        return [hit for hit in found if self._edge(text, hit[1]) and self._edge(text, hit[2])]
 
     def _edge(self, text: str, at: int) -> bool:
         """Whether a word may begin or end here."""
@@ -152,29 +150,29 @@ class Matcher:
 
 def longest(hits: Iterable[Hit]) -> list[Hit]:
     """Of hits sorted by end: the longest at the first place where one begins; then on from its end."""
-    at = {hit[0]: hit for hit in hits}  # the last one stays, which is the longest
+    at = {hit[1]: hit for hit in hits}  # the last one stays, which is the longest
     kept, free = [], 0
     for start in sorted(at):
         if start >= free:
             hit = at[start]
             kept.append(hit)
-            free = hit[1]
+            free = hit[2]
     return kept
 
 
 def _apart_from(kept: list[Hit], others: list[Hit]) -> list[Hit]:
     """Those of `others` that overlap none of `kept`, which overlap nothing among themselves."""
-    ends = [end for _, end, _ in kept]
+    ends = [end for _, _, end in kept]
     apart = []
     for other in others:
-        after = bisect_right(ends, other[0])
-        if after == len(kept) or kept[after][0] >= other[1]:
+        after = bisect_right(ends, other[1])
+        if after == len(kept) or kept[after][1] >= other[2]:
             apart.append(other)
     return apart
 
 
 def _by_start(hit: Hit) -> tuple[int, int]:
-    return hit[0], -hit[1]
+    return hit[1], -hit[2]
 
 
 def _rebuild(

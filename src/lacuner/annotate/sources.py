@@ -110,15 +110,15 @@ def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Found:
     terms = matcher.terms
     of, labels, weights = terms.of, terms.labels, terms.weights
     flat = matcher.overlaps == "longest"
-    entries = [of[term] for _, _, term in hits]
+    entries = [of[term] for term, _, _ in hits]
     if not weights and min(entries, default=0) >= 0:  # nearly always
         # Span(...) itself takes twice as long, and this is the one place where that can be felt
         names, name_of = terms.names, terms.name_of
-        spans = [_new(Span, (start, end, names[name_of[term]], None, name)) for start, end, term in hits]
+        spans = [_new(Span, (start, end, names[name_of[term]], None, name)) for term, start, end in hits]
         return Found(spans, (), (), (), entries, flat)
     spans, entries = [], []
     choices: list[tuple[Span, ...]] = []
-    for start, end, term in hits:
+    for term, start, end in hits:
         several = terms.entries_of(term, text[start:end])
         entries += several
         made = [Span(start, end, labels[entry], weights[entry] if weights else None, name) for entry in several]

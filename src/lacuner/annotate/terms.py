@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from lacuner.annotate.automaton import best_order
 from lacuner.annotate.characters import characters
 from lacuner.annotate.common_words import COMMON_WORDS
 from lacuner.annotate.entries import Entries, Entry
@@ -103,8 +104,8 @@ class Terms:
         return self._sort(terms)
 
     def _sort(self, terms: dict[str, int]) -> list[str]:
-        """Number the terms in alphabetical order, in which the automaton is built, and then works, much faster."""
-        forms = sorted(terms)
+        """Number the terms in the order that is best for the automaton."""
+        forms = best_order(terms)
         order = [terms[form] for form in forms]
         self.of = array("i", [self.of[term] for term in order])
         number_of = {name: number for number, name in enumerate(self.names)}

@@ -108,15 +108,14 @@ def _sentences(reading: Reading) -> Iterator[tuple[int, list[str]]]:
     first = 1
     for block in read_blocks(reading.path, reading.options.encoding, seen=reading.seen):
         lines, at = block.lines, 0
-        breaks = [i for i, line in enumerate(lines) if not line or line.isspace() or line.startswith(DOCSTART)]
+        breaks = [
+            i for i, line in enumerate(lines) if not line or line.isspace() or (line[0] == "-" and _is_docstart(line))
+        ]
         for stop in breaks:
-            starts_document = _is_docstart(lines[stop])
-            if lines[stop].startswith(DOCSTART) and not starts_document:
-                continue
             if current or stop > at:
                 yield (first if current else block.first + at), current + lines[at:stop]
                 current = []
-            if starts_document:
+            if lines[stop].startswith(DOCSTART):
                 yield block.first + stop, []
             at = stop + 1
         if not current:
