@@ -33,8 +33,8 @@ class LookupTagger:
         """The documents with the names found in them, the longest where they overlap."""
         for doc in docs:
             hits = self._matcher.hits_in_words(doc.text, doc.words)[0] if doc.words else self._matcher.hits(doc.text)
-            found = [(hit, self._matcher.match(doc.text, hit).entries[0]) for hit in hits]
-            spans = [Span(hit[0], hit[1], self._matcher.entries[entry].label, 1.0) for hit, entry in found]
+            found = [self._matcher.match(doc.text, hit) for hit in hits]
+            spans = [Span(start, end, self._matcher.entries[first].label, 1.0) for start, end, (first, *_) in found]
             yield replace(doc, spans=tuple(spans), rejected=(), unsure=(), complete=None)
 
     def __call__(self, text: str) -> Document:

@@ -1,0 +1,32 @@
+"""Names learned by heart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lacuner.models.lookup import learn_names, load_lookup
+from lacuner.types import Document, Span
+
+SEEN = [
+    Document("1", "She left Rome for New York .", spans=(Span(9, 13, "CITY"), Span(18, 26, "CITY"))),
+    Document("2", "Rome won .", spans=(Span(0, 4, "TEAM"),)),
+    Document("3", "In Rome .", spans=(Span(3, 7, "CITY"),)),
+]
+
+
+@pytest.mark.parametrize("words", [(), ((0, 4), (5, 9), (10, 14), (15, 19), (20, 21))])
+def test_names_are_found_where_they_stand(words: tuple[tuple[int, int], ...]) -> None:
+    doc = Document("4", "From Rome York , New York"[:20] + ".", words=words)
+    [found] = learn_names(SEEN).predict([doc])
+    assert found.spans == (Span(5, 9, "CITY", 1.0),) and found.complete is None
+
+
+def test_the_longest_name_counts_and_the_most_frequent_label(tmp_path: Path) -> None:
+    tagger = learn_names(SEEN)
+    tagger.save(tmp_path)
+    text = "New York and Rome"
+    assert (
+        load_lookup(tmp_path)(text).spans == tagger(text).spans == (Span(0, 8, "CITY", 1.0), Span(13, 17, "CITY", 1.0))
+    )
