@@ -43,8 +43,11 @@ class SpanHead(nn.Module):
         variant: Variant = "width",
         hidden: int = 96,
         dropout: float = 0.3,
+        threshold: float = 0.0,
     ) -> None:
         super().__init__()
+        if not 0 <= threshold <= 1:
+            raise ConfigError(f"a threshold of {threshold} is not a probability")
         if variant not in ("width", "product"):
             raise ConfigError(f"the span scorer {variant!r} is not one of width, product")
         if not labels or len(set(labels)) < len(labels):
@@ -53,6 +56,8 @@ class SpanHead(nn.Module):
         if widths < 1 or hidden < 1:
             raise ConfigError(f"a span scorer of {widths} widths and {hidden} hidden numbers can score nothing")
         self.widths, self.variant, self.hidden, self.dropout = widths, variant, hidden, check_rate(dropout)
+        self.threshold = threshold
+        """Spans that are less probable are not found."""
         self.start = nn.Linear(width, hidden)
         self.end = nn.Linear(width, hidden, bias=False)
         if variant == "width":
@@ -94,7 +99,7 @@ class SpanHead(nn.Module):
         return logits
 
     def decode(self, scores: SpanScores) -> Found:
-        return greedy(scores)
+        return greedy(scores, self.threshold)
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
         return span_targets(annotations, self.labels, self.widths, lost)
@@ -107,17 +112,18 @@ class SpanHead(nn.Module):
             "variant": self.variant,
             "hidden": self.hidden,
             "dropout": self.dropout,
+            "threshold": self.threshold,
         }
 
 
-def greedy(scores: SpanScores) -> Found:
+def greedy(scores: SpanScores, threshold: float = 0.0) -> Found:
     """Spans whose best class is not O, the most probable first; one that overlaps a better one is dropped.
 
     Of equally probable spans the wider goes first, then the one further left.
     """
     batch, words, _, _ = scores.logits.shape
     best, chosen = scores.logits.detach().float().softmax(dim=-1).max(dim=-1)
-    at = ((chosen > 0) & scores.mask).nonzero(as_tuple=True)
+    at = ((chosen > 0) & (best >= threshold) & scores.mask).nonzero(as_tuple=True)
     sentence, first, width = (index.cpu().numpy() for index in at)
     score, label = best[at].cpu().numpy(), chosen[at].cpu().numpy() - 1
     start = sentence * words + first

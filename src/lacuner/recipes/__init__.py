@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from lacuner.recipes import dictionary, oracle, partial, supervised, trust
+from lacuner.recipes import dictionary, negative_sampling, nrces, oracle, partial, supervised, trust
 
 RECIPES: dict[str, ModuleType] = {
     "dictionary": dictionary,
     "trust": trust,
     "partial": partial,
+    "negative_sampling": negative_sampling,
+    "nrces": nrces,
     "supervised": supervised,
     "oracle": oracle,
 }

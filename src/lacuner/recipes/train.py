@@ -17,6 +17,7 @@ from lacuner.recipes import RECIPES
 from lacuner.recipes.parts import Splits, canonical
 from lacuner.recipes.suspects import Suspects, find_suspects, write_suspects
 from lacuner.training.run import Run, quiet
+from lacuner.training.watch import Watch
 from lacuner.types import Document
 
 
@@ -47,6 +48,7 @@ def train(
     config: Config | None = None,
     seed: int = 1,
     say: Callable[[str], None] = quiet,
+    watch: Watch | None = None,
 ) -> Trained:
     """Train, or go on with a training that was interrupted; a finished one is loaded."""
     given = {name: docs for name, docs in vars(splits).items() if docs is not None}
@@ -65,7 +67,7 @@ def train(
         "config": settings,
         "data": {name: _describe(docs) for name, docs in sorted(ordered.items())},
     }
-    run = Run(out, identity, say)
+    run = Run(out, identity, say, watch)
     with run.locked():
         if run.finished:
             say("this run is finished already")

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.files import atomic_write
+from lacuner.training.watch import Watch
 
 Row = dict[str, Any]
 _VERSIONS = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
@@ -98,11 +99,15 @@ class Run:
     """A folder in which something is trained. `say` is given a line for people now and then."""
 
     def __init__(
-        self, folder: str | PathLike[str], identity: Mapping[str, Any], say: Callable[[str], None] = quiet
+        self,
+        folder: str | PathLike[str],
+        identity: Mapping[str, Any],
+        say: Callable[[str], None] = quiet,
+        watch: Watch | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.identity = json.loads(json.dumps(identity, default=str))
-        self.say = say
+        self.say, self.watch = say, watch
         self._metrics: dict[str, list[Row]] = {}
         self._open()
 

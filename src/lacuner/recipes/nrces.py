@@ -1,0 +1,91 @@
+"""Let the pull of unlabelled spans fade: cross entropy at first, later a sigmoid that stops pushing where it is sure.
+
+What it does: a span model; labelled spans have cross entropy, half of the unlabelled ones `beta * CE + (1 - beta) * S`
+    with `beta = exp(-epoch / w)`. S is bounded: once the model is sure that an unlabelled span is an entity, that span
+    pushes it no more.
+Assumes: that labels are right, and that the model learns what entities look like before it learns the gaps by heart.
+    On clean labels it is a little worse than cross entropy.
+Needs: weak.
+Costs: one training of a span model, about as long as `trust`; one more for each w that it is to choose from.
+Departs from the authors: the sign of the sigmoid (see the loss); spans have a greatest width that the data decides;
+    documents that are complete give all their negatives; spans that touch an unsure one never take part.
+Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
+"""
+
+from __future__ import annotations
+
+from math import exp
+from typing import Annotated
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from lacuner.config import Config as BaseConfig
+from lacuner.losses.nrces import Part, Sigmoid, nrces
+from lacuner.models.tagger import Tagger
+from lacuner.recipes.parts import EncoderConfig, Splits
+from lacuner.recipes.spans import SpanHeadConfig, SpanSet, learn_spans, new_span_set
+from lacuner.training.loop import Step, StepLoss
+from lacuner.training.run import Run
+from lacuner.training.settings import TrainConfig
+
+NEEDS = ("weak",)
+USES: tuple[str, ...] = ()
+
+
+class Config(BaseConfig):
+    """Settings of `nrces`."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    head: SpanHeadConfig = SpanHeadConfig()
+    train: TrainConfig = TrainConfig()
+    w: float = Field(2.0, gt=0)
+    """How slowly cross entropy fades, in epochs."""
+    try_w: tuple[Annotated[float, Field(gt=0)], ...] = ()
+    """With dev: train once with each of these, and keep the best; `w` is not used then."""
+    share: float = Field(0.5, gt=0, le=1)
+    """The share of the unlabelled spans, drawn once, that take part."""
+    sigmoid: Sigmoid = "bounded"
+    """The bounded term: see the loss."""
+    positives: Part = "ce"
+    """The loss of labelled spans: `ce`, `faded` or the sum of `both`."""
+    negatives: Part = "faded"
+    """The loss of unlabelled spans: `ce`, `faded` or the sum of `both`."""
+
+
+def train(splits: Splits, config: Config, run: Run) -> Tagger:
+    """Learn from `splits.weak`."""
+    if not config.try_w or splits.dev is None:
+        return _train(splits, config, run, config.w, "train")[0]
+    tried = {w: _train(splits, config, run, w, f"w{w:g}") for w in dict.fromkeys(config.try_w)}
+    best = max(tried, key=lambda w: tried[w][1])
+    run.say("nrces: dev F1 " + ", ".join(f"{f1:.3f} with w = {w:g}" for w, (_, f1) in tried.items()))
+    return tried[best][0]
+
+
+def _train(splits: Splits, config: Config, run: Run, w: float, name: str) -> tuple[Tagger, float]:
+    """One training, and its best F1 on dev."""
+    spans = new_span_set(config, splits.weak or (), run)
+    take_part(spans, config.share, run.seed_for("negatives"))
+    rows = learn_spans(spans, lambda epoch: faded(spans, exp(-epoch / w), config), config, run, splits.dev, name)
+    return Tagger(spans.model), max((row["dev"]["f1"] for row in rows if "dev" in row), default=0.0)
+
+
+def take_part(spans: SpanSet, share: float, seed: int) -> None:
+    """Draw, once and for all, which of the unlabelled spans count as negatives."""
+    drawn = torch.rand(spans.open.known.shape, generator=torch.Generator().manual_seed(seed)) < share
+    spans.data.targets.known |= spans.open.known & drawn
+
+
+def faded(spans: SpanSet, beta: float, config: Config) -> Step:
+    """The step of an epoch in which so much of the cross entropy is left."""
+
+    def step(indices: np.ndarray) -> StepLoss:
+        batch, targets = spans.data.batch(indices)
+        scores = spans.model(batch)
+        losses = nrces(scores, targets, beta, config.sigmoid, config.positives, config.negatives)
+        known, positions = float((targets.known & scores.mask).sum()), float(scores.mask.sum())
+        return StepLoss(losses.sum(), float(batch.mask.sum()), known, positions)
+
+    return step

@@ -1,0 +1,93 @@
+"""Samplers: how many, of what, how often, and against the formulas in NumPy."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+
+from lacuner.losses.negatives import draw, draw_by_rank, entropy, how_many, weights
+
+
+def random_candidates(seed=0):
+    torch.manual_seed(seed)
+    return torch.rand(5, 6, 3) < torch.tensor([0.0, 0.1, 0.5, 0.9, 1.0]).view(5, 1, 1)
+
+
+def test_how_many_is_the_ceiling_also_where_the_product_is_whole_but_for_rounding():
+    assert how_many(torch.tensor([0, 1, 2, 3, 20, 100]), 0.35).tolist() == [0, 1, 1, 2, 7, 35]
+    assert how_many(torch.tensor([10, 30, 70]), 0.1).tolist() == [1, 3, 7]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_as_many_as_wanted_or_as_there_are_and_only_candidates(weighted):
+    for seed in range(20):
+        candidates, counts = random_candidates(seed), torch.tensor([3, 3, 0, 4, 100])
+        drawn = draw(candidates, counts, torch.randn(candidates.shape) * 50 if weighted else None)
+        assert not (drawn & ~candidates).any()
+        assert drawn.sum((1, 2)).tolist() == torch.minimum(candidates.sum((1, 2)), counts).tolist()
+
+
+def test_the_same_seed_draws_the_same():
+    candidates, counts = random_candidates(), torch.full((5,), 2)
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(draw(candidates, counts, torch.zeros(candidates.shape)))
+    assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
+
+
+def test_each_set_is_as_frequent_as_drawing_one_after_another_would_make_it():
+    """Two of four, without replacement, against the exact probabilities of all six pairs."""
+    weight = np.array([1.0, 2.0, 3.0, 6.0])
+    expected = dict.fromkeys([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], 0.0)
+    for first, second in permutations(range(4), 2):
+        chance = weight[first] / weight.sum() * weight[second] / (weight.sum() - weight[first])
+        expected[min(first, second), max(first, second)] += chance
+    times = 40_000
+    torch.manual_seed(5)
+    logs = torch.tensor(weight).log().float().expand(times, 4)
+    drawn = draw(torch.ones(times, 4, dtype=torch.bool), torch.full((times,), 2), logs)
+    pairs = drawn.nonzero()[:, 1].view(times, 2).numpy()
+    seen = [int(((pairs[:, 0] == a) & (pairs[:, 1] == b)).sum()) for a, b in expected]
+    assert chisquare(seen, np.array(list(expected.values())) * times).pvalue > 0.001
+    wrong = np.full(6, times / 6)
+    assert chisquare(seen, wrong).pvalue < 1e-6, "the test would see another distribution"
+
+
+def test_uniform_is_uniform():
+    torch.manual_seed(3)
+    candidates = torch.tensor([True, False, True, True]).expand(30_000, 4)
+    drawn = draw(candidates, torch.full((30_000,), 1))
+    assert chisquare(drawn.sum(0)[[0, 2, 3]].numpy()).pvalue > 0.001
+
+
+@pytest.mark.parametrize("margin", ["types", "all"])
+def test_weights_equal_the_formula(margin):
+    torch.manual_seed(0)
+    logits = torch.randn(2, 3, 2, 4, dtype=torch.float32) * 3
+    found = weights(logits, 8.0, margin).numpy()
+    for at in np.ndindex(2, 3, 2):
+        z = np.exp(logits[at].numpy().astype(float))
+        z /= z.sum()
+        v = z[0] - (z.max() if margin == "all" else z[1:].max())
+        u = -(z * np.log(z)).sum()
+        np.testing.assert_allclose(found[at], u * (1 + v) ** 8, rtol=1e-4)
+
+
+def test_certain_spans_have_finite_weights():
+    sure = torch.tensor([[1e4, -1e4, 0.0], [-1e4, 1e4, 0.0]]).view(1, 2, 1, 3)
+    for margin in ("types", "all"):
+        assert torch.isfinite(weights(sure, 8.0, margin)).all()
+    assert (entropy(sure) == 0).all()
+    drawn = draw(torch.ones(1, 2, 1, dtype=torch.bool), torch.tensor([1]), weights(sure, 8.0, "types") * 1e3)
+    assert drawn.sum() == 1
+
+
+def test_by_rank():
+    uncertainty = torch.tensor([[0.0, 1.0, 2.0, 3.0, 4.0, 9.0]])
+    candidates = torch.tensor([[True, True, True, True, True, False]])
+    for rank, expected in (("top", [4]), ("bottom", [0]), ("middle", [2])):
+        assert draw_by_rank(candidates, torch.tensor([1]), uncertainty, rank).nonzero()[:, 1].tolist() == expected
+    assert not draw_by_rank(candidates & False, torch.tensor([1]), uncertainty, "middle").any()
