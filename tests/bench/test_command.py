@@ -58,8 +58,10 @@ def test_a_wrong_spec_is_one_sentence(spec_file: Callable[[str], Path], tmp_path
 
 
 BUSY = """
+import signal
 import sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 from lacuner.bench import run
 from lacuner.bench.spec import load_spec
 sys.executable = sys.argv[2]
@@ -82,7 +84,10 @@ def test_no_cell_outlives_its_bench(sign: signal.Signals, spec_file: Callable[[s
         while not pid.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         parent.send_signal(sign)
-        assert parent.wait(timeout=60) != 0
+        try:
+            assert parent.wait(timeout=60) != 0
+        finally:
+            parent.kill()
     cell = Path("/proc") / pid.read_text(encoding="ascii").strip()
     while cell.exists() and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.bench.pictures import looks, whole_pictures
+from lacuner.bench.pictures import looks, pictures, whole_pictures
 from lacuner.bench.report import report
 from lacuner.bench.spec import Spec, load_spec
 from lacuner.bench.summary import Line, comparisons, summarise
 from lacuner.bench.table import COST, table
+from lacuner.pages.drawing import whole_picture
 from tests.bench.conftest import invented
 
 HOSTILE = [
@@ -142,3 +143,36 @@ def test_a_recipe_has_one_look_and_no_two_share_it(load: Callable[[str], Spec]) 
     found = looks(load(text))
     assert len(set(map(str, found.values()))) == len(recipes)
     assert found["trust 0"].colour == found["trust 5"].colour != found["oracle 1"].colour
+
+
+def test_many_variants_of_a_recipe_have_colours_of_their_own(load: Callable[[str], Spec]) -> None:
+    text = "[noise]\nmasked = [0.5]\n[data.demo]\n"
+    for sampler in ("uniform", "weighted", "top", "middle", "bottom"):
+        text += f'[recipes.{sampler}]\nrecipe = "negative_sampling"\nsettings = ["sampler={sampler}"]\n'
+    assert len({look.colour for look in looks(load(text)).values()}) == 5
+
+
+def test_samplers_have_pictures_of_their_own(load: Callable[[str], Spec]) -> None:
+    text = "seeds = [1, 2]\n[noise]\nmasked = [0.5]\n[data.demo]\n"
+    text += "".join(f'[recipes.{name}]\nrecipe = "{name}"\n' for name in ("trust", "negative_sampling", "nrces"))
+    bench = invented(load(text))
+    assert not {"missampling", "f1-against-missampling"} & {
+        each.name for each in pictures(summarise(bench), bench.spec)
+    }
+    for row in bench.rows.values():
+        if row["cell"]["recipe"] == "negative_sampling":
+            row["sampling"] = [{"epoch": n, "missampling": 0.01 * (n + 1), "uncertainty": 0.5} for n in range(3)]
+    made = {each.name: each for each in pictures(summarise(bench), bench.spec)}
+    for name in ("f1-against-missampling", "missampling", "f1-of-samplers"):
+        assert list(made[name].looks) == ["negative_sampling"] and len(made[name].panels) == 1
+        assert "<svg" in whole_picture(made[name])
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    made["f1-against-missampling"].panels[0].draw(axes)
+    points = sorted(tuple(float(line.get_data()[i][0]) for i in (0, 1)) for line in axes.lines)
+    f1 = sorted(100 * row["test"]["f1"] for row in bench.rows.values() if "sampling" in row)
+    assert points == [(pytest.approx(2.0), pytest.approx(value)) for value in f1]
+    axes = Figure().add_subplot()
+    made["missampling"].panels[0].draw(axes)
+    assert axes.lines[0].get_ydata() == pytest.approx([1.0, 2.0, 3.0])

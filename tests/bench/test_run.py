@@ -23,7 +23,10 @@ from lacuner.bench.files import write_results
 from lacuner.bench.run import open_bench, run_bench
 from lacuner.bench.spec import DataSpec, Spec, load_spec
 from lacuner.bench.table import COST
+from lacuner.config import load_config
 from lacuner.errors import ConfigError
+from lacuner.recipes import RECIPES
+from lacuner.recipes.train import train
 from tests.bench.conftest import SMALL
 from tests.conftest import ROOT
 
@@ -80,16 +83,16 @@ def test_a_killed_bench_goes_on_and_ends_with_the_same_table(
 
 
 def test_a_small_form_of_the_quick_bench(inline: list[str], tmp_path: Path) -> None:
-    small = ("seeds=[1]", 'settings=["train.epochs=1", "head.kind=token"]', "data.demo.sentences=40")
+    small = ("seeds=[1]", 'settings=["train.epochs=1", "head.kind=span"]', "data.demo.sentences=40")
     spec = load_spec(ROOT / "benchmarks" / "quick.toml", tmp_path, (*small, "noise.masked=[0.0, 0.5]"))
     bench = open_bench(spec, tmp_path, tmp_path)
     run_bench(bench, tmp_path, tmp_path, 1)
-    assert len(inline) == 2 + 1 + 2 + 1 + 1 and not bench.failed
+    assert len(inline) == 2 + 1 + 2 + 2 + 2 + 1 + 1 and not bench.failed
     lines = write_results(bench, tmp_path, "lacuner bench")
-    assert len(lines) == 10
+    assert len(lines) == 14
     for name in ("results.jsonl", "table.md", "report.html", "pictures/f1-against-masking.svg"):
         assert (tmp_path / name).stat().st_size > 500
-    assert (tmp_path / "results.jsonl").stat().st_size < 60_000
+    assert (tmp_path / "results.jsonl").stat().st_size < 80_000
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -174,6 +177,38 @@ def test_without_gaps_trust_and_oracle_are_supervised(tmp_path: Path) -> None:
         weights = (tmp_path / recipe / "model" / "model.safetensors").read_bytes()
         found.append((weights, row["epochs"], row["test"], row["sentences_test"]))
     assert found[0] == found[1] == found[2]
+
+
+def test_who_draws_negatives_is_watched(tmp_path: Path) -> None:
+    data = DataSet("demo", DataSpec(sentences=40), tmp_path)
+    cell = Cell("demo", {}, 40, Gaps("masked", 0.5), "negative_sampling", ("train.epochs=2", "train.budget=256"), 1)
+    row = measure(cell, data, tmp_path / "watched")
+    assert [each["epoch"] for each in row["sampling"]] == [0, 1]
+    assert all(0 < each["missampling"] < 0.2 and each["uncertainty"] > 0 for each in row["sampling"])
+    splits = data.splits(("weak",), "masked", 0.5, 1)
+    train(cell.recipe, splits, tmp_path / "alone", load_config(RECIPES[cell.recipe].Config, settings=cell.settings), 1)
+    watched, alone = (tmp_path / name / "model" / "model.safetensors" for name in ("watched", "alone"))
+    assert watched.read_bytes() == alone.read_bytes(), "a watch changes nothing"
+
+
+def test_gold_of_other_sentences_watches_nothing(tmp_path: Path) -> None:
+    (tmp_path / "gold.conll").write_text("Mara\tB-P\nleft\tO\n\n", encoding="utf-8")
+    (tmp_path / "weak.conll").write_text("Bram\tB-P\nleft\tO\n\nhe\tO\ncame\tO\n\n", encoding="utf-8")
+    spec = DataSpec(folder=Path(), gold="gold.conll", weak="weak.conll", test="gold.conll")
+    cell = Cell("x", {}, None, Gaps("given", 0.0), "negative_sampling", ("train.epochs=1",), 1)
+    row = measure(cell, DataSet("x", spec, tmp_path), tmp_path / "run")
+    assert "sampling" not in row and row["test"]["f1"] >= 0
+
+
+def test_the_specs_of_the_project_fit(tmp_path: Path) -> None:
+    """Also where their data is not."""
+    for name, recipes in (("uncertainty", 5), ("sampling_sweeps", 10)):
+        for file in ("wikigold/train.gold.conll", "resume/train.conll"):
+            for part in (file, f"{file.split('/')[0]}/dev.conll", f"{file.split('/')[0]}/test.conll"):
+                (tmp_path / part).parent.mkdir(exist_ok=True)
+                (tmp_path / part).touch()
+        spec = load_spec(ROOT / "benchmarks" / f"{name}.toml", tmp_path)
+        assert len(spec.recipes) == recipes and {each.recipe for each in spec.recipes.values()} == {"negative_sampling"}
 
 
 def test_counts_are_packed_without_loss() -> None:

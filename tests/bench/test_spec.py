@@ -92,6 +92,25 @@ def test_common_settings_are_for_those_that_have_them(load: Load) -> None:
     assert spec.settings_of("trust", "tiny") == ("train.epochs=1", "head.kind=token", 'encoder.name="tiny"')
 
 
+def test_settings_must_have_an_effect_with_every_encoder(load: Load) -> None:
+    text = SMALL.replace('["train.epochs=1"]', '["train.epochs=1", "encoder.vectors=x.txt"]')
+    assert load('encoders = ["lstm"]\n' + text)
+    assert load('encoders = ["lstm"]\n' + SMALL.replace("head.kind=token", "encoder.vectors=x.txt"))
+    with pytest.raises(ConfigError) as caught:
+        load('encoders = ["lstm", "tiny"]\n' + text)
+    words = (
+        "recipes.trust with the common settings: encoder.vectors=x.txt has no effect together with encoder.name=tiny"
+    )
+    assert str(caught.value).count("with the common settings") == 1 and words in str(caught.value)
+
+
+def test_an_unknown_setting_of_a_data_set_has_a_hint(load: Load) -> None:
+    with pytest.raises(ConfigError, match=r"no setting 'data\.demo\.sentence' \(line \d+\); did you mean 'sentences'"):
+        load(SMALL.replace("sentences =", "sentence ="))
+    with pytest.raises(ConfigError, match="there are folder, gold, weak, extra, dev, test, sentences"):
+        load(SMALL.replace("sentences =", "xyz ="))
+
+
 def laid(spec: Spec, digest: str = "d") -> dict[str, object]:
     return dict(to_run(lay_out(spec, {name: {"demo": digest} for name in spec.data})))
 
@@ -154,8 +173,22 @@ def test_commands_name_what_a_recipe_needs() -> None:
     assert len(steps) == 1 and options == ["--weak", "w.conll", "--dev", "DATA/x/d.conll"]
 
 
-def test_the_bars_are_144_cells(data: Callable[[str], Path]) -> None:
+def test_extra_weak_sentences_are_added_to_the_weak_ones(tmp_path: Path) -> None:
+    for name, text in (("w", "a\tB-X\n\nb\tO\n\n"), ("e", "c\tO\n\n"), ("t", "d\tO\n\n")):
+        (tmp_path / f"{name}.conll").write_text(text, encoding="utf-8")
+    spec = DataSpec(folder=Path(), weak="w.conll", extra="e.conll", test="t.conll", sentences=1)
+    data = DataSet("x", spec, tmp_path)
+    weak = data.splits(("weak",), "given", 0.0, 1).weak
+    assert weak is not None and [(doc.text, doc.complete) for doc in weak] == [("a", False), ("c", False)]
+    steps, options = data.commands(("weak",), "given", 0.0, 1)
+    assert len(steps) == 1 and options == ["--weak", "w.conll", "--weak", "DATA/e.conll"]
+
+
+def test_a_cell_of_the_bars_runs_once(data: Callable[[str], Path]) -> None:
     folder = data("wikigold").parent
     spec = load_spec(ROOT / "benchmarks" / "bars.toml", folder)
     hashes = {name: data_hashes(name, each, folder) for name, each in spec.data.items()}
-    assert len(to_run(lay_out(spec, hashes))) == 9 * (3 + 5 + 5 + 3)
+    # supervised sees no noise; where nothing is masked, trust and oracle are the same run
+    recipes = [each.recipe for each in spec.recipes.values()]
+    levels = [{"supervised": 1, "trust": 2, "oracle": 2}.get(recipe, 3) for recipe in recipes]
+    assert len(to_run(lay_out(spec, hashes))) == 9 * sum(levels)

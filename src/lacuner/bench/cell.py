@@ -26,15 +26,19 @@ from typing import Any
 import numpy as np
 
 import lacuner
+from lacuner.audit.sampling import epoch_rows
+from lacuner.audit.truth import truth
+from lacuner.audit.watches import SamplingWatch
 from lacuner.bench.cells import Cell, cell_from_json
 from lacuner.bench.data import DataSet
 from lacuner.bench.spec import DataSpec
 from lacuner.config import load_config
-from lacuner.errors import LacunerError
+from lacuner.errors import CorpusError, LacunerError
 from lacuner.evaluate import Count, score
 from lacuner.evaluate.compare import sentence_counts
 from lacuner.files import atomic_write
 from lacuner.recipes import RECIPES
+from lacuner.recipes.parts import Splits
 from lacuner.recipes.train import Trained, train
 
 VERSIONS = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
@@ -49,8 +53,9 @@ def measure(cell: Cell, data: DataSet, run_folder: Path) -> dict[str, Any]:
     kind, rate = cell.gaps or (None, 0.0)
     splits = data.splits(module.NEEDS, kind, rate, cell.seed)
     config = load_config(module.Config, settings=cell.settings)
+    watch = _watch(splits, data)
     ready, ready_cpu = time.monotonic(), time.process_time()
-    trained = train(cell.recipe, splits, run_folder, config, cell.seed)
+    trained = train(cell.recipe, splits, run_folder, config, cell.seed, watch=watch)
     done, done_cpu = time.monotonic(), time.process_time()
     test = data.read("test")
     found = list(trained.tagger.predict(test))
@@ -63,7 +68,8 @@ def measure(cell: Cell, data: DataSet, run_folder: Path) -> dict[str, Any]:
         "per_type": {label: _rounded(count) for label, count in scores.per_type.items()},
         "boundary": _rounded(scores.boundary),
         "dev": None if dev is None else _rounded(dev.exact),
-        "epochs": _metrics(run_folder),
+        "epochs": epoch_rows(run_folder),
+        **({"sampling": watch.rows} if watch is not None and watch.rows else {}),
         "sentences_test": pack(sentence_counts(test, found)),
         "model": _model(trained),
         "versions": _versions(),
@@ -100,14 +106,14 @@ def _rounded(count: Count) -> dict[str, float]:
     return {name: round(value, 6) for name, value in count.as_json().items()}
 
 
-def _metrics(run_folder: Path) -> list[dict[str, Any]]:
-    """What each epoch of each stage was like; times are not in it."""
-    path = run_folder / "metrics.jsonl"
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    for row in rows:
-        if "dev" in row:
-            row["dev"] = {name: round(value, 5) for name, value in row["dev"].items()}
-    return rows
+def _watch(splits: Splits, data: DataSet) -> SamplingWatch | None:
+    """Somebody who knows which negatives are entities, where that is known. It says nothing if none are drawn."""
+    if splits.weak is None or not data.has_gold:
+        return None
+    try:
+        return SamplingWatch(truth(splits.weak, data.read("gold")))
+    except CorpusError:
+        return None  # gold of other sentences knows nothing of these
 
 
 def _model(trained: Trained) -> dict[str, Any] | None:

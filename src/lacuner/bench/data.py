@@ -48,6 +48,11 @@ class DataSet:
         self.folder = data_folder / (data.folder or "")
         self.demo = _demo() if is_demo(name, data) else None
 
+    @property
+    def has_gold(self) -> bool:
+        """Whether the truth about the training sentences is there."""
+        return self.demo is not None or self.data.gold is not None
+
     def read(self, role: str) -> list[Document]:
         """Documents by role; of the training files only as many as are wanted."""
         limit = self.data.sentences if role in ("gold", "weak") else None
@@ -57,7 +62,7 @@ class DataSet:
         file = getattr(self.data, role)
         if file is None:
             raise ConfigError(f"the data set {self.name} has no {role} file")
-        return list(islice(read(self.folder / file, complete=role != "weak"), limit))
+        return list(islice(read(self.folder / file, complete=role not in ("weak", "extra")), limit))
 
     def splits(self, needs: Sequence[str], kind: str | None, rate: float, seed: int) -> Splits:
         """Exactly what a recipe needs, and dev if there is any."""
@@ -72,7 +77,7 @@ class DataSet:
 
     def _weak(self, kind: str, rate: float, seed: int) -> list[Document]:
         if kind == "given":
-            return self.read("weak")
+            return self.read("weak") + (self.read("extra") if self.data.extra else [])
         return list(corrupt(self.read("gold"), Noise(drop=rate, by_surface=kind == "surface", seed=seed)))
 
     def commands(self, needs: Sequence[str], kind: str | None, rate: float, seed: int) -> tuple[list[str], list[str]]:
@@ -94,7 +99,10 @@ class DataSet:
             steps.append(f"{corrupted} --out masked.jsonl")
             files["weak"] = "masked.jsonl"
         roles = [role for role in ("weak", "gold") if role in needs] + (["dev"] if "dev" in files else [])
-        return steps, [part for role in roles for part in (f"--{role}", files[role])]
+        options = [part for role in roles for part in (f"--{role}", files[role])]
+        if "weak" in needs and kind == "given" and self.data.extra:
+            options += ["--weak", files["extra"]]
+        return steps, options
 
     def _paths(self) -> dict[str, str]:
         """The files by role, as somebody with the data folder in DATA would write them."""

@@ -1,70 +1,37 @@
-"""Pictures of a bench. A panel is a small SVG that stands in the report; a whole picture has all panels, for a paper.
-
-Ink is drawn in two colours that stand for others, so that the report can let them follow light and dark.
-"""
+"""The pictures of a bench."""
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from lacuner.audit.pictures import draw_missampling
 from lacuner.bench.cells import Place
 from lacuner.bench.spec import Spec
 from lacuner.bench.summary import Line, figure
+from lacuner.pages.drawing import DASHES, INK, SOFT, Axes, Look, Panel, Picture, draw_epochs, look_of, whole_picture
 
-INK, SOFT = "#010203", "#040506"
-_PAPER = {INK: "#222222", SOFT: "#d4d4d4"}
-_SCREEN = {INK: "currentColor", SOFT: "var(--soft)"}
-# Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the yellow is too light for lines
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
-MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)))
-
-Axes = Any  # matplotlib is loaded when something is drawn, not before
-
-
-class Look(NamedTuple):
-    """How a recipe is drawn: colour and marker tell the recipe, the dashes its variants."""
-
-    colour: str
-    marker: str
-    dash: Any
+Values = Callable[[Line], list[float]]
+"""A number after each epoch."""
 
 
 def looks(spec: Spec) -> dict[str, Look]:
-    """The same look for a recipe in all pictures."""
-    recipes = list(dict.fromkeys(recipe.recipe for recipe in spec.recipes.values()))
-    found: dict[str, Look] = {}
-    for recipe in recipes:
-        number = recipes.index(recipe)
-        names = [name for name, each in spec.recipes.items() if each.recipe == recipe]
-        for variant, name in enumerate(names):
-            dash = DASHES[(variant + number // len(COLOURS)) % len(DASHES)]
-            found[name] = Look(COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], dash)
+    """The same look for a recipe in all pictures: colour and marker tell the recipe, the dashes its variants.
+
+    Where there are more variants than dashes, or nothing but variants, each has a colour of its own.
+    """
+    by_recipe: dict[str, list[str]] = {}
+    for name, each in spec.recipes.items():
+        by_recipe.setdefault(each.recipe, []).append(name)
+    if len(by_recipe) == 1 or max(map(len, by_recipe.values())) > len(DASHES):
+        return {name: look_of(number) for number, name in enumerate(spec.recipes)}
+    found = {
+        name: look_of(number, variant)
+        for number, names in enumerate(by_recipe.values())
+        for variant, name in enumerate(names)
+    }
     return {name: found[name] for name in spec.recipes}
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes: how it is drawn, and what stands above it."""
-
-    title: str
-    draw: Callable[[Axes], None]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """Panels that belong together."""
-
-    name: str
-    title: str
-    caption: str
-    panels: list[Panel]
 
 
 def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
@@ -78,6 +45,7 @@ def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
             "Test F1 when a growing share of the training entities has lost its label. Lines are means over seeds, "
             "bands one standard deviation.",
             list(_masking(drawn, spec, look)),
+            look,
         ),
         Picture(
             "precision-against-recall",
@@ -85,12 +53,14 @@ def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
             "Grey lines join points of equal F1. The larger the mark, the more labels were missing; hollow marks: "
             "labels as given.",
             [Panel(title, _Trade(group, look)) for title, group in _groups(drawn, spec)],
+            look,
         ),
         Picture(
             "training-curves",
             "Training curves",
             "Dev F1 after each epoch, mean over seeds, as far as all seeds went.",
-            list(_curves(drawn, spec, look)),
+            list(_curves(drawn, spec, look, _dev, "dev F1")),
+            look,
         ),
         Picture(
             "cost-against-quality",
@@ -98,7 +68,9 @@ def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
             "CPU seconds of training on one thread, and test F1. A column joins the results of one recipe; the larger "
             "the mark, the more labels were missing; hollow marks: labels as given.",
             [Panel(title, _Cost(group, look)) for title, group in _groups(drawn, spec)],
+            look,
         ),
+        *_sampling(drawn, spec, look),
     ]
     return [picture for picture in made if picture.panels]
 
@@ -214,132 +186,80 @@ class _Cost:
         axes.set_ylim(0, 100)
 
 
-def _curves(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Iterator[Panel]:
+def _curves(
+    lines: Sequence[Line], spec: Spec, look: Mapping[str, Look], values: Values, ylabel: str
+) -> Iterator[Panel]:
     for title, group in _groups(lines, spec):
         for gaps in dict.fromkeys(line.place.gaps for line in group):
-            mine = [line for line in group if line.place.gaps == gaps and _dev(line)]
-            if mine:
-                yield Panel(f"{title}, {gaps}", _Curves(mine, look))
+            found = [(look[line.place.recipe], values(line)) for line in group if line.place.gaps == gaps]
+            if any(each for _, each in found):
+                yield Panel(f"{title}, {gaps}", _Curves([(drawn, each) for drawn, each in found if each], ylabel))
 
 
 def _dev(line: Line) -> list[float]:
     """Mean dev F1 after each epoch of all stages, as far as all seeds went."""
-    seeds = [[row["dev"]["f1"] for row in found["epochs"] if "dev" in row] for found in line.rows.values()]
+    return _by_epoch([row["dev"]["f1"] for row in found["epochs"] if "dev" in row] for found in line.rows.values())
+
+
+def _missampling(line: Line) -> list[float]:
+    """Mean share of the drawn negatives that are entities, in each epoch."""
+    return _by_epoch([row["missampling"] for row in found.get("sampling", ())] for found in line.rows.values())
+
+
+def _by_epoch(seeds: Iterable[Sequence[float]]) -> list[float]:
     return [100 * figure(values).mean for values in zip(*seeds, strict=False)]
 
 
 @dataclass(frozen=True)
 class _Curves:
+    series: Sequence[tuple[Look, Sequence[float]]]
+    ylabel: str
+
+    def __call__(self, axes: Axes) -> None:
+        draw_epochs(axes, self.series, self.ylabel)
+        if self.ylabel == "dev F1":
+            axes.set_ylim(0, 100)
+
+
+def _sampling(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Iterator[Picture]:
+    """What became of those that draw negatives, where gold knew which of them were entities."""
+    drawn = [line for line in lines if any("sampling" in row for row in line.rows.values())]
+    shown = {name: look[name] for name in look if any(line.place.recipe == name for line in drawn)}
+    yield Picture(
+        "f1-against-missampling",
+        "F1 against missampling",
+        "Each mark is one training: the share of its negatives that were unlabelled entities, mean over its epochs, "
+        "and its test F1.",
+        [Panel(title, _Missampling(group, look)) for title, group in _groups(drawn, spec)],
+        shown,
+    )
+    yield Picture(
+        "missampling",
+        "Missampling by epoch",
+        "The share of the drawn negatives that were unlabelled entities, mean over seeds.",
+        list(_curves(drawn, spec, look, _missampling, "per cent of negatives")),
+        shown,
+    )
+    if len(drawn) < len(lines):  # else these are the training curves
+        yield Picture(
+            "f1-of-samplers",
+            "F1 of the samplers by epoch",
+            "Dev F1 after each epoch of the recipes that draw negatives, mean over seeds.",
+            list(_curves(drawn, spec, look, _dev, "dev F1")),
+            shown,
+        )
+
+
+@dataclass(frozen=True)
+class _Missampling:
     lines: Sequence[Line]
     look: Mapping[str, Look]
 
     def __call__(self, axes: Axes) -> None:
-        from matplotlib.ticker import MaxNLocator
-
-        for line in self.lines:
-            look, values = self.look[line.place.recipe], _dev(line)
-            axes.plot(
-                range(1, len(values) + 1), values, color=look.colour, linestyle=look.dash, marker=look.marker,
-                markersize=3, markevery=[len(values) - 1],
-            )  # fmt: skip
-        axes.set_xlabel("epoch")
-        axes.set_ylabel("dev F1")
-        axes.set_ylim(0, 100)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-@contextmanager
-def _drawing(salt: str) -> Iterator[None]:
-    """The same style everywhere; text stays text; the same picture gives the same bytes."""
-    import matplotlib
-
-    style: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": salt,
-        "font.family": "sans-serif",
-        "font.size": 9,
-        "axes.titlesize": 10,
-        "axes.titleweight": "bold",
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.color": SOFT,
-        "grid.linewidth": 0.6,
-        "lines.linewidth": 1.6,
-        **dict.fromkeys(
-            ("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor", "xtick.color", "ytick.color"), INK
-        ),
-        "text.parse_math": False,  # a name is a name, whatever dollars it has
-    }
-    with warnings.catch_warnings(), matplotlib.rc_context(style):
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the browser will have it
-        yield
-
-
-def _svg(figure_: Any, prefix: str, paper: bool) -> str:
-    """The figure as an SVG element whose ids no other picture has: black on white, or in the colours of its page."""
-    stream = io.StringIO()
-    ground = {"facecolor": "white"} if paper else {"transparent": True}
-    figure_.savefig(stream, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")), **ground)
-    text = stream.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
-    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", text)
-    for sign, colour in (_PAPER if paper else _SCREEN).items():
-        text = text.replace(sign, colour)
-    return text
-
-
-def panel_svg(panel: Panel, prefix: str) -> str:
-    """A panel for the report, whose page says the title; as wide as its place."""
-    from matplotlib.figure import Figure
-
-    with _drawing(prefix):
-        figure_ = Figure(figsize=(4.3, 3.1), layout="constrained")
-        panel.draw(figure_.add_subplot())
-        text = _svg(figure_, prefix, paper=False)
-    return re.sub(
-        r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1), count=1
-    )
-
-
-def swatch(look: Look) -> str:
-    """A bit of line with its mark, for a legend: drawn by hand, in the shapes that matplotlib has too."""
-    shapes = {
-        "o": "a4 4 0 1 0 8 0a4 4 0 1 0-8 0",
-        "s": "v-3.6h8v7.2h-8z",
-        "D": "l4-4.6l4 4.6l-4 4.6z",
-        "^": "v3.8h8l-4-8z",
-        "v": "v-3.8h8l-4 8z",
-        "P": "v-1.4h2.6v-2.6h2.8v2.6h2.6v2.8h-2.6v2.6h-2.8v-2.6h-2.6z",
-        "X": "l-1 2.6l2 1.6l3-2.6l3 2.6l2-1.6l-2.8-2.6l2.8-2.6l-2-1.6l-3 2.6l-3-2.6l-2 1.6z",
-    }
-    dashes = "none" if look.dash == "-" else " ".join(f"{1.4 * length:g}" for length in look.dash[1])
-    return (
-        f'<svg viewBox="0 0 40 12" aria-hidden="true"><path d="M0 6h40" stroke="{look.colour}" stroke-width="2" '
-        f'stroke-dasharray="{dashes}"/><path d="M16 6{shapes[look.marker]}" fill="{look.colour}"/></svg>'
-    )
+        rows = [(self.look[line.place.recipe], row) for line in self.lines for row in line.rows.values()]
+        draw_missampling(axes, [(look, row["sampling"], row["test"]["f1"]) for look, row in rows if "sampling" in row])
 
 
 def whole_pictures(lines: Sequence[Line], spec: Spec) -> dict[str, str]:
-    """Each picture with all its panels and a legend, as an SVG file of its own."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
-    shown = looks(spec)
-    found = {}
-    for picture in pictures(lines, spec):
-        with _drawing(picture.name):
-            columns = min(len(picture.panels), 3)
-            rows = -(-len(picture.panels) // columns)
-            figure_ = Figure(figsize=(3.6 * columns + 0.2, 2.8 * rows + 0.7), layout="constrained")
-            for number, panel in enumerate(picture.panels, 1):
-                axes = figure_.add_subplot(rows, columns, number)
-                panel.draw(axes)
-                axes.set_title(panel.title)
-            marks = [Line2D([], [], color=c, marker=m, linestyle=d, markersize=4.5) for c, m, d in shown.values()]
-            wide = min(len(marks), 2 if columns == 1 else 3 * columns)
-            figure_.legend(marks, list(shown), loc="outside lower center", ncols=wide, frameon=False, handlelength=3.2)
-            found[picture.name] = _svg(figure_, picture.name, paper=True)
-    return found
+    """Each picture as an SVG file of its own."""
+    return {picture.name: whole_picture(picture) for picture in pictures(lines, spec)}

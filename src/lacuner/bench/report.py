@@ -6,43 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lacuner.bench.pictures import looks, panel_svg, pictures, swatch
+from lacuner.bench.pictures import pictures
 from lacuner.bench.run import Bench
 from lacuner.bench.summary import Line, Tested
 from lacuner.bench.table import chance, percent
+from lacuner.pages.page import render_page
 
 
 def report(bench: Bench, lines: Sequence[Line], tested: Sequence[Tested], command: str) -> str:
     """The page."""
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page.filters |= {"percent": percent, "chance": chance}
-    template = page.from_string((Path(__file__).parent / "report.html.jinja").read_text(encoding="utf-8"))
-    drawn = [
-        {
-            "name": picture.name,
-            "title": picture.title,
-            "caption": picture.caption,
-            # matplotlib escapes the text in its pictures; a test tries to break out of it
-            "panels": [
-                {"title": panel.title, "svg": Markup(panel_svg(panel, f"p{number}-{i}"))}
-                for i, panel in enumerate(picture.panels)
-            ],
-        }
-        for number, picture in enumerate(pictures(lines, bench.spec))
-    ]
     known = [line for line in lines if line.rows]
-    return template.render(
+    return render_page(
+        Path(__file__).parent / "report.html.jinja",
+        pictures(lines, bench.spec),
+        {"percent": percent, "chance": chance},
         command=command,
         seeds=bench.spec.seeds,
         several=len(bench.spec.encoders) > 1,
         finished=len(bench.finished),
         cells=len(bench.cells),
         failed=[(line.place, seed, error) for line in lines for seed, error in sorted(line.errors.items())],
-        pictures=drawn,
-        legend=[(name, Markup(swatch(look))) for name, look in looks(bench.spec).items()],
         tables=[(data, _rows(known, data)) for data in dict.fromkeys(line.place.data for line in known)],
         tested=tested,
     )

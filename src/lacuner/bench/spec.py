@@ -15,7 +15,7 @@ from lacuner.recipes import RECIPES
 
 DEMO = "demo"
 """The data set that needs no files."""
-FILES = ("gold", "weak", "dev", "test")
+FILES = ("gold", "weak", "extra", "dev", "test")
 
 Rate = Annotated[float, Field(ge=0, le=1)]
 
@@ -38,6 +38,8 @@ class DataSpec(Config):
     """Training sentences with complete labels: what is masked, and what `supervised` learns from."""
     weak: str | None = None
     """The same sentences with labels of unknown quality, for the noise `given`."""
+    extra: str | None = None
+    """Other sentences with such labels, of which nobody knows the truth: added to `weak`."""
     dev: str | None = None
     test: str | None = None
     sentences: int | None = Field(None, ge=1)
@@ -126,7 +128,7 @@ class Spec(Config):
 
 def _check_settings(recipe: str, settings: tuple[str, ...]) -> None:
     try:
-        load_config(RECIPES[recipe].Config, settings=settings)
+        load_config(RECIPES[recipe].Config, settings=settings, more_to_come=True)
     except ConfigError as error:
         # braces would be taken for places to fill in
         raise PydanticCustomError("settings", "{problem}", {"problem": error.problem}) from error
@@ -136,17 +138,26 @@ def load_spec(file: str | PathLike[str], data_folder: Path, settings: tuple[str,
     """Read and check a spec; its files must be there. Everything that is wrong is said at once."""
     spec = load_config(Spec, file, settings)
     problems = [problem for name, data in spec.data.items() for problem in _data_problems(name, data, data_folder)]
-    for name in spec.recipes:
-        try:
-            load_config(RECIPES[spec.recipes[name].recipe].Config, settings=spec.settings_of(name, None))
-        except ConfigError as error:
-            problems.append(f"recipes.{name} with the common settings: {error.problem}")
+    problems += _settings_problems(spec)
     for name, data in spec.data.items():
         if not gaps_of(spec, name, data):
             problems.append(f"data.{name}: none of the kinds of noise fits it (given needs weak, the others gold)")
     if problems:
         raise ConfigError("; ".join(problems), file=file)
     return spec
+
+
+def _settings_problems(spec: Spec) -> list[str]:
+    """What is wrong once a recipe has its own settings, the common ones, and an encoder."""
+    problems = []
+    for name, mine in spec.recipes.items():
+        kind = RECIPES[mine.recipe].Config
+        for encoder in spec.encoders if "encoder" in kind.model_fields else (None,):
+            try:
+                load_config(kind, settings=spec.settings_of(name, encoder))
+            except ConfigError as error:
+                problems.append(f"recipes.{name} with the common settings: {error.problem}")
+    return list(dict.fromkeys(problems))
 
 
 def _data_problems(name: str, data: DataSpec, data_folder: Path) -> list[str]:
@@ -158,6 +169,8 @@ def _data_problems(name: str, data: DataSpec, data_folder: Path) -> list[str]:
         problems.append(f"data.{name}: a folder is missing (only the data set {DEMO!r} needs none)")
     if data.test is None:
         problems.append(f"data.{name}: a test file is missing")
+    if data.extra is not None and data.weak is None:
+        problems.append(f"data.{name}: extra weak sentences need a weak file that they are added to")
     if data.gold is None and data.weak is None:
         problems.append(f"data.{name}: a gold or a weak file is missing")
     for file in files.values():

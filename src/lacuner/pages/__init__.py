@@ -1,0 +1,1 @@
+"""What the reports have in common: how pictures are drawn, and the page they stand in."""

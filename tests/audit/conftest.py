@@ -1,0 +1,39 @@
+"""A small corpus with gaps that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lacuner.demo import build
+from lacuner.models.build import build_head
+from lacuner.models.model import Model
+from lacuner.models.tiny import TinyConfig, TinyEncoder
+from lacuner.noise import Noise, corrupt
+from lacuner.types import Document
+
+Corpus = tuple[list[Document], list[Document]]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Waiting threads that spin would slow everybody down."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    """Weak and gold, the latter in another order."""
+    gold = build().train[:40]
+    return list(corrupt(gold, Noise(drop=0.6))), [replace(doc) for doc in reversed(gold)]
+
+
+def span_model(docs: Sequence[Document], widths: int = 10) -> Model:
+    """A span model with random weights for the labels of documents."""
+    torch.manual_seed(1)
+    encoder = TinyEncoder(TinyConfig())
+    labels = sorted({span.label for doc in docs for span in doc.spans})
+    return Model(encoder, build_head({"kind": "span", "labels": labels, "widths": widths}, encoder.width))

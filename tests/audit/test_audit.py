@@ -1,0 +1,99 @@
+"""The audit as a whole: what it finds, and that no text breaks out of its page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lacuner.audit.pictures import bound_picture, pictures
+from lacuner.audit.report import report, write_audit
+from lacuner.audit.sampling import Audit, Watched, audit_sampling, plan
+from lacuner.audit.sparsity import chances, sparsity
+from lacuner.audit.truth import Followed, unlabelled
+from lacuner.errors import ConfigError
+from lacuner.recipes.parts import Splits
+from lacuner.types import Document, Span
+from tests.audit.conftest import Corpus
+from tests.hostile.test_html import HOSTILE, Page
+
+
+def test_recipes_side_by_side(corpus: Corpus, tmp_path: Path) -> None:
+    weak, gold = corpus
+    plans = plan(["negative_sampling", "nrces"], ["train.epochs=1", "rate=0.5"])
+    found = audit_sampling(plans, Splits(weak=weak, gold=gold, dev=gold[:5]), most=10)
+    assert found.rate == 0.5 and found.chances.missampling == chances(weak, gold, 0.5).missampling
+    one, two = found.watched
+    assert one.epochs[0].keys() == {"stage", "epoch", "loss", "dev_f1", "missampling", "uncertainty"}
+    assert two.epochs[0].keys() == {"stage", "epoch", "loss", "dev_f1"}, "who draws nothing has no missampling"
+    assert one.table.shape == two.table.shape == (1, 10) and one.config["rate"] == 0.5
+    write_audit(found, tmp_path, "lacuner audit")
+    facts = json.loads((tmp_path / "sampling.json").read_text(encoding="utf-8"))
+    assert facts["unlabelled"] == len(unlabelled(weak, gold)) and len(facts["followed"]) == 10
+    assert facts["corpus"]["missing"] == int(found.chances.missing.sum())
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "missampling (%)" in page and "Unlabelled entities, epoch by epoch" in page
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "words"),
+    [
+        ("magic", [], "there is no recipe 'magic'"),
+        ("dictionary", [], "trains no span model"),
+        ("trust", ["head.kind=token"], "trains no span model"),
+        ("trust", ["sampler=weighted"], "sampler"),
+    ],
+)
+def test_mistakes_are_said_before_anything_is_trained(recipe: str, settings: list[str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        plan([recipe], settings)
+
+
+def test_without_gold_there_is_nothing_to_see(corpus: Corpus) -> None:
+    with pytest.raises(ConfigError, match="weak labels and gold"):
+        audit_sampling(plan(["trust"]), Splits(weak=corpus[0]))
+
+
+def invented(text: str) -> Audit:
+    """An audit with this text at every place where text can come from outside."""
+    docs = [Document(f"{n} {text}", f"here: {text} after {n}", words=((0, 5), (6, 6 + len(text)))) for n in range(3)]
+    gold = [replace(doc, spans=(Span(6, 6 + len(text), text),), complete=True) for doc in docs]
+    weak = [gold[0], *(replace(doc, spans=(), complete=False) for doc in gold[1:])]
+    followed = [Followed(doc, doc.spans[0]) for doc in gold]
+    rows = [{"stage": text, "epoch": n, "loss": 1.0, "missampling": 0.1, "uncertainty": 0.2} for n in range(2)]
+    table = np.array([[0.5, 0.4, np.nan], [0.2, 0.1, np.nan]])
+    watched = [Watched(text, text, {}, rows, table)]
+    return Audit(watched, followed, 3, sparsity(gold), chances(weak, gold, 0.35), 0.35, 1)
+
+
+@pytest.fixture(scope="module")
+def plain() -> str:
+    return report(invented("plain"), "plain")
+
+
+def test_text_is_inert(plain: str, tmp_path: Path) -> None:
+    """All of it at once: drawing takes longer than all the rest."""
+    bad = " ".join(HOSTILE.values())
+    write_audit(invented(bad), tmp_path, bad)
+    page, tame = Page((tmp_path / "report.html").read_text(encoding="utf-8")), Page(plain)
+    assert page.pairs == tame.pairs and page.elements == tame.elements
+    assert not page.elements.keys() & {"script", "img", "iframe", "object", "link", "form"}
+    assert not any(set(text) & set("\0\u202e\u2066") for text, _ in page.texts)
+    assert sum("alert(1)" in text for text, _ in page.texts) > 10, "it is there, as text"
+    assert all(link.startswith("#") for link in page.links)
+    facts = json.loads((tmp_path / "sampling.json").read_bytes().decode("utf-8", "surrogatepass"))
+    assert facts["followed"][0]["text"] == bad and facts["recipes"][0]["probabilities"][0][2] is None
+
+
+def test_a_rate_beyond_the_bound_has_none() -> None:
+    audit = replace(invented("x"), rate=1.4)
+    assert audit.as_json()["bound"]["at_least"] is None and audit.as_json()["bound"]["worst_case"] < 1
+    [picture] = [each for each in pictures(audit) if each.name == "bound"]
+    assert "bound" not in picture.looks and "bound" in bound_picture(audit.chances, 0.35).looks
+
+
+def test_the_same_audit_gives_the_same_bytes(plain: str) -> None:
+    assert report(invented("plain"), "plain") == plain

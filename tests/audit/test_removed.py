@@ -1,0 +1,67 @@
+"""What two-step learning removed: pictures, a table and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from lacuner.audit.removed import SHARES, pictures, table
+from lacuner.cli.main import app
+from lacuner.config import load_config
+from lacuner.corpus import write
+from lacuner.demo import build
+from lacuner.noise import Noise, corrupt
+from lacuner.pages.drawing import whole_picture
+from lacuner.recipes import two_step
+from lacuner.recipes.parts import Splits
+from lacuner.recipes.removed import Judged, judge_suspects
+from lacuner.recipes.train import train
+
+
+@pytest.fixture
+def judged() -> Judged:
+    rng = np.random.default_rng(0)
+    missing = rng.random(400) < 0.2
+    values = rng.normal(size=(3, 400)) - 2 * missing
+    return Judged(values, values[2] < -1, missing)
+
+
+def test_the_table_is_what_would_have_been_removed(judged: Judged) -> None:
+    rows = list(table({"a": judged, "b": judged}))
+    assert len(rows) == 2 * len(SHARES) and [row[0] for row in rows] == ["a"] * len(SHARES) + ["b"] * len(SHARES)
+    for _, share, precision, recall in rows:
+        order = np.argsort(judged.values[2], kind="stable")[: int(np.ceil(round(share * 400, 9)))]
+        assert precision == pytest.approx(judged.missing[order].mean())
+        assert recall == pytest.approx(judged.missing[order].sum() / judged.missing.sum())
+
+
+def test_the_pictures_are_svg_and_the_same_again(judged: Judged) -> None:
+    nothing = Judged(np.zeros((1, 0)), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
+    drawn = pictures({"<one> & $two$": judged, "empty": nothing})
+    assert [picture.name for picture in drawn] == ["o-values", "removed-words"]
+    for picture in drawn:
+        text = whole_picture(picture)
+        assert ElementTree.fromstring(text).tag.endswith("svg") and text == whole_picture(picture)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    gold = build().train[:20]
+    config = load_config(two_step.Config, settings=["train.epochs=1", "explore=1", "remove=0.1"])
+    train("two_step", Splits(weak=list(corrupt(gold, Noise(drop=0.5)))), tmp_path / "run", config)
+    write(gold, tmp_path / "gold.jsonl")
+    command = ["audit", "removed", str(tmp_path / "run"), "--gold", str(tmp_path / "gold.jsonl")]
+    shown = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert shown.exit_code == 0 and "removed" in shown.stdout
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"o-values.svg", "removed-words.svg"}
+    found = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    [numbers] = found["runs"].values()
+    judged = judge_suspects(tmp_path / "run", gold)
+    assert numbers == judged.as_json() and numbers["removed"] > 0
+    assert [row["share"] for row in found["shares"]] == pytest.approx(list(SHARES))

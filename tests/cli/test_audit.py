@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lacuner.corpus import write
+from lacuner.demo import build
+from lacuner.noise import Noise, corrupt
+from tests.cli.conftest import Run
+
+SAMPLING = ["audit", "sampling", "--weak", "weak.jsonl", "--gold", "gold.jsonl", "--out", "out"]
+
+
+@pytest.fixture
+def corpora(tmp_path: Path) -> Path:
+    gold = build().train[:30]
+    write(gold, tmp_path / "gold.jsonl")
+    write(corrupt(gold, Noise(drop=0.5)), tmp_path / "weak.jsonl")
+    return tmp_path
+
+
+def test_it_prints_and_writes(run: Run, corpora: Path) -> None:
+    done = run(*SAMPLING, "--set", "train.epochs=1")
+    assert "missampling (%)" in done.stdout and "dev F1" not in done.stdout
+    assert "sentences have more than sqrt(n) entities" in done.stdout and "(the bound: " in done.stdout
+    assert "unlabelled entities are taken for what they are" in done.stdout
+    page = (corpora / "out" / "report.html").read_text(encoding="utf-8")
+    assert "lacuner audit sampling --weak weak.jsonl" in page
+    again = run(*SAMPLING, "--set", "train.epochs=1", "--json")
+    found = json.loads(again.stdout)
+    del found["out"]
+    assert found == json.loads((corpora / "out" / "sampling.json").read_text(encoding="utf-8"))
+    assert [row["epoch"] for row in found["recipes"][0]["epochs"]] == [0]
+
+
+def test_a_users_mistake_is_one_sentence(run: Run, corpora: Path) -> None:
+    lines = (corpora / "gold.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    done = run(*SAMPLING, "--follow", "Nobody", status=2)
+    assert "there is no unlabelled entity 'Nobody' to follow" in done.stderr.splitlines()[-1]
+    assert "needs" not in done.stderr
+    (corpora / "gold.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
+    assert "has no counterpart" in run(*SAMPLING, status=2).stderr.splitlines()[-1]
+    assert not (corpora / "out").exists()
