@@ -1,0 +1,62 @@
+"""PU learning: where the shares come from, and that they matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from lacuner.config import load_config
+from lacuner.demo import build
+from lacuner.errors import ConfigError
+from lacuner.noise import Noise, corrupt
+from lacuner.recipes import pu
+from lacuner.recipes.o_values import Explored, explore
+from lacuner.recipes.parts import Splits
+from lacuner.training.run import Run
+from lacuner.types import Document
+
+QUICK = ["train.epochs=3", "train.budget=256", "explore=1"]
+
+
+@pytest.fixture
+def weak() -> list[Document]:
+    torch.set_num_threads(1)
+    return list(corrupt(build().train[:60], Noise(drop=0.5)))
+
+
+@pytest.fixture
+def explored(weak: list[Document], tmp_path: Path) -> Explored:
+    config = load_config(pu.Config, settings=QUICK)
+    return explore(weak, config, 1, Run(tmp_path / "explore", {"seed": 1}))
+
+
+def test_the_ratio_of_a_given_prior_and_of_an_estimate(explored: Explored) -> None:
+    tags, targets = explored.weak.data.model.head.tags, explored.weak.data.targets
+    [first, *others] = tags.labels
+    words = len(targets.labels)
+    share = float((torch.from_numpy(tags.types)[targets.labels.long()] == 0).sum()) / words
+    given = pu.ratios(explored, {first: 3 * share})
+    assert given[first] == pytest.approx(3.0, rel=1e-6)
+    estimated = pu.ratios(explored, {})
+    assert list(estimated) == list(tags.labels) and all(estimated[label] == given[label] for label in others)
+    none = explored.opinions[0]["none"]
+    mine = torch.from_numpy(tags.types)[targets.labels.long()] == 0
+    assert estimated[first] == pytest.approx(1 / float((1 - none[mine]).mean()), rel=1e-5)
+    assert pu.ratios(explored, {first: share / 9})[first] == 1.0, "there are no fewer than the labelled ones"
+
+
+def test_a_prior_for_no_label(explored: Explored) -> None:
+    with pytest.raises(ConfigError, match="no label 'NOBODY'"):
+        pu.ratios(explored, {"NOBODY": 0.1})
+
+
+def test_a_prior_can_be_set_and_changes_the_model(weak: list[Document], tmp_path: Path) -> None:
+    label = weak[0].spans[0].label if weak[0].spans else next(s.label for doc in weak for s in doc.spans)
+    weights = []
+    for number, settings in enumerate(([], [f"prior.{label}=0.5"])):
+        config = load_config(pu.Config, settings=[*QUICK, *settings])
+        tagger = pu.train(Splits(weak=weak), config, Run(tmp_path / str(number), {"seed": 1}))
+        weights.append(tagger.model.state_dict())
+    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])

@@ -1,0 +1,312 @@
+"""Two-step learning: which words are found, removed and drawn, and what a person with gold can see of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lacuner.config import load_config
+from lacuner.corpus.words import words_of
+from lacuner.demo import build
+from lacuner.errors import ConfigError, CorpusError, ModelFileError
+from lacuner.evaluate import score
+from lacuner.models.targets import CorpusTargets
+from lacuner.noise import Noise, corrupt
+from lacuner.recipes import RECIPES, o_values, two_step
+from lacuner.recipes.o_values import believed_set, explore, labelled_share, missing_share, opinion, smallest
+from lacuner.recipes.parts import Splits, canonical, new_model
+from lacuner.recipes.removed import judge_suspects
+from lacuner.recipes.train import train
+from lacuner.training.run import Run
+from lacuner.types import Document, Lost, Span
+
+QUICK = ["train.epochs=2", "train.budget=256"]
+
+
+@pytest.fixture(scope="module")
+def gold() -> list[Document]:
+    torch.set_num_threads(1)
+    return build().train[:40]
+
+
+@pytest.fixture
+def weak(gold: list[Document]) -> list[Document]:
+    return list(corrupt(gold, Noise(drop=0.5)))
+
+
+def config(*settings: str) -> two_step.Config:
+    return load_config(two_step.Config, settings=[*QUICK, *settings])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.003125, 0.1, 0.25, 1.0])
+def test_the_smallest_values_are_found(share: float) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values, plain = rng.integers(0, 30, 60).astype(np.float32), rng.random(60) < 0.6
+        found = smallest(values, plain, share)
+        assert found.sum() == ceil(round(share * plain.sum(), 9)) and not (found & ~plain).any()
+        left = plain & ~found
+        if found.any() and left.any():
+            assert values[found].max() <= values[left].min()
+
+
+def test_nothing_to_find() -> None:
+    assert not smallest(np.zeros(3), np.zeros(3, dtype=bool), 0.5).any()
+    assert missing_share(np.zeros(3), np.zeros(3, dtype=bool), np.ones(3, dtype=bool)) == 0
+    assert labelled_share(np.zeros(3), np.zeros(3, dtype=bool)) == 1
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.5, 0.8, 1.0])
+def test_the_estimate_is_right_when_the_model_is(kept: float) -> None:
+    rng = np.random.default_rng(1)
+    entity = rng.random(50_000) < 0.2
+    labelled = entity & (rng.random(50_000) < kept)
+    none = np.where(entity, 1 - kept, 1.0)  # what is true: an entity's word has a label with probability `kept`
+    assert labelled_share(none, labelled) == pytest.approx(kept)
+    want = (entity & ~labelled).sum() / (~labelled).sum()
+    assert missing_share(none, ~labelled, labelled) == pytest.approx(want, abs=0.005)
+
+
+def test_only_words_that_nobody_spoke_of_are_suspects(tmp_path: Path) -> None:
+    text = "one two three four"
+    some = Document("1", text, spans=(Span(0, 3, "X"),), rejected=(Span(4, 7, ""),), unsure=(Span(8, 13, ""),))
+    whole = Document("2", text, spans=(Span(0, 3, "X"),), complete=True)
+    docs = [replace(some, complete=False), whole]
+    run = Run(tmp_path, {"seed": 1})
+    found = believed_set(new_model(config().encoder, config().head, docs, run), docs, Lost())
+    assert found.plain.tolist() == [False, False, False, True] + [False] * 4
+    assert found.labelled.tolist() == [True, False, False, False] * 2
+    assert found.data.targets.known.tolist() == [True, True, False, True] + [True] * 4
+
+
+@pytest.mark.parametrize("head", ["token", "crf"])
+def test_opinions_are_those_of_each_sentence_by_itself(head: str, weak: list[Document], tmp_path: Path) -> None:
+    settings = config(f"head.kind={head}")
+    model = new_model(settings.encoder, settings.head, weak, Run(tmp_path, {"seed": 1}))
+    data = believed_set(model, weak, Lost()).data
+    row = opinion(model, data.features)
+    position = 0
+    for i, length in enumerate(data.features.lengths[:10]):
+        with torch.no_grad():
+            scores = model(model.encoder.collate(data.features, [i]))
+        logits = scores.logits[0, :length]
+        assert torch.allclose(row["value"][position : position + length], logits[:, 0], atol=1e-5)
+        if head == "token":
+            assert torch.allclose(row["none"][position : position + length], logits.softmax(-1)[:, 0], atol=1e-5)
+        assert torch.allclose(logits.sum(-1), torch.zeros(length), atol=1e-5), "the angle-based output is the default"
+        position += length
+    assert ((row["none"] > 0) & (row["none"] < 1)).all()
+
+
+def test_an_epoch_is_asked_when_it_is_over(weak: list[Document], tmp_path: Path) -> None:
+    three = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}))
+    assert len(three.opinions) == 3
+    kept = [{name: tensor.clone() for name, tensor in each.items()} for each in three.opinions]
+    assert not torch.equal(kept[0]["value"], kept[2]["value"])
+    again = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}))
+    assert all(torch.equal(a[name], b[name]) for a, b in zip(kept, again.opinions, strict=True) for name in a)
+
+
+class Seen:
+    """The targets of every step of a training."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.labels: list[torch.Tensor] = []
+        self.known: list[torch.Tensor] = []
+        collate = CorpusTargets.collate
+
+        def spy(targets: CorpusTargets, indices: Any) -> Any:
+            found = collate(targets, indices)
+            self.labels.append(targets.labels.clone())
+            self.known.append(targets.known.clone())
+            return found
+
+        monkeypatch.setattr(CorpusTargets, "collate", spy)
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "BIOES"])
+def test_what_the_second_step_learns_from(
+    scheme: str, weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Seen(monkeypatch)
+    settings = config("remove=0.2", "sample=0.2", "explore=1", f"head.scheme={scheme}", "train.budget=100000")
+    tagger = two_step.train(Splits(weak=canonical(weak)), settings, Run(tmp_path, {"seed": 1}))
+    believed, first, second = seen.labels  # one step an epoch: exploring, then twice
+    everything, known = seen.known[0], seen.known[-1]
+    gone = everything & ~known
+    assert everything.all() and gone.sum() == ceil(0.2 * (believed == 0).sum()) and (believed[gone] == 0).all()
+    head = tagger.model.head
+    extra = 1 + len(head.labels) * len(head.tags.letters)  # the first tag of the non-entity
+    for labels in (first, second):
+        drawn = labels >= extra
+        assert drawn.any() and not (drawn & gone).any() and (believed[drawn] == 0).all()
+        assert torch.equal(labels[~drawn], believed[~drawn])
+    assert not torch.equal(first, second), "a new draw in every epoch"
+    assert "" not in head.labels and head.config()["non_entity"]
+
+
+def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path: Path) -> None:
+    tagger = two_step.train(Splits(weak=weak), config("sample=0.0"), Run(tmp_path, {"seed": 1}))
+    assert not tagger.model.head.non_entity
+
+
+@pytest.mark.parametrize("removed", ["marginal", "drop"])
+def test_removed_words_of_a_crf(
+    removed: str, weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    believe = two_step.believe
+    monkeypatch.setattr(two_step, "believe", lambda data, unknown: asked.append(unknown) or believe(data, unknown))
+    trained = train("two_step", Splits(weak=weak), tmp_path, config("head.kind=crf", f"removed={removed}"))
+    assert asked == [removed] and trained.tagger.labels
+
+
+def test_the_removed_words_are_written_and_judged(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
+    train("two_step", Splits(weak=weak), tmp_path, config("remove=0.1"))
+    rows = [json.loads(line) for line in (tmp_path / "removed.jsonl").read_text(encoding="utf-8").splitlines()]
+    by_id = {doc.id: doc for doc in weak}
+    assert rows and [row["score"] for row in rows] == sorted(row["score"] for row in rows)
+    truth = {(doc.id, word) for doc in gold for word in words_of(doc) if touches(doc, word)}
+    removed = []
+    for row in rows:
+        doc = by_id[row["document"]]
+        assert doc.text[row["start"] : row["end"]] == row["text"] and row["kind"] == "removed"
+        removed += [(doc.id, word) for word in words_of(doc) if row["start"] <= word[0] and word[1] <= row["end"]]
+    assert len(set(removed)) == len(removed) and not [1 for i, word in removed if touches(by_id[i], word)]
+    missing = {(i, word) for i, word in truth if not touches(by_id[i], word)}
+    judged = judge_suspects(tmp_path, gold)
+    found = len(missing & set(removed))
+    assert judged.removed.sum() == len(removed) and judged.missing.sum() == len(missing)
+    assert (judged.precision, judged.recall) == (found / len(removed), found / len(missing))
+    assert judged.if_removed(0.1, 3) == (judged.precision, judged.recall)
+    assert judged.if_removed(1.0, 1) == (judged.missing.mean(), 1.0)
+    assert judged.as_json()["removed"] == len(removed)
+
+
+def touches(doc: Document, word: tuple[int, int]) -> bool:
+    return any(span.start < word[1] and word[0] < span.end for span in doc.spans)
+
+
+def test_judging_needs_a_run_and_its_gold(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="no run of two_step"):
+        judge_suspects(tmp_path, gold)
+    train("two_step", Splits(weak=weak), tmp_path, config("explore=1"))
+    with pytest.raises(CorpusError, match="not the 40 of the run"):
+        judge_suspects(tmp_path, gold[1:])
+    (tmp_path / "o_values.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        judge_suspects(tmp_path, gold)
+
+
+def test_a_long_document_is_read_through_windows(tmp_path: Path) -> None:
+    doc = Document("long", " ".join(["Mara", "went", "to", "Halden"] * 150), complete=False)
+    doc = replace(doc, spans=tuple(Span(*words_of(doc)[i], "PER") for i in range(0, 600, 8)))
+    train("two_step", Splits(weak=[doc]), tmp_path, config("remove=0.3"))
+    whole = replace(doc, spans=tuple(Span(*words_of(doc)[i], "PER") for i in range(0, 600, 4)))
+    judged = judge_suspects(tmp_path, [whole])
+    assert len(judged.missing) == 600 - 75 and judged.missing.sum() == 75, "each unlabelled word once"
+    assert judged.removed.sum() == ceil(0.3 * 525)
+
+
+def searched(score: Callable[[two_step.Choice], float]) -> tuple[two_step.Choice, list[two_step.Choice]]:
+    tried: list[two_step.Choice] = []
+
+    def dev(choice: two_step.Choice, number: int) -> float:
+        assert number == len(tried)
+        tried.append(choice)
+        return score(choice)
+
+    return two_step.search(two_step.Choice(3, 0.1, 0.1), dev), tried
+
+
+def test_a_search_changes_one_setting_at_a_time() -> None:
+    best, tried = searched(lambda choice: choice.remove + choice.sample - choice.explore)
+    assert best == two_step.Choice(1, 0.2, 0.3) and len(tried) == 6 and tried[0] == two_step.Choice(3, 0.1, 0.1)
+    best, tried = searched(lambda choice: -abs(choice.remove - 0.1) - choice.sample + choice.explore)
+    assert best == two_step.Choice(3, 0.1, 0.0)
+    assert len(set(tried)) == 6
+
+
+def test_a_search_reuses_the_exploration(
+    gold: list[Document], weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_step, "_dev_f1", dev_f1 := Counted(two_step._dev_f1))
+    train("two_step", Splits(weak=weak, dev=gold), tmp_path / "a", config("search=true", "explore=1"))
+    stages = {str(file.parent.relative_to(tmp_path / "a" / "stages")) for file in tmp_path.rglob("state.json")}
+    assert {"explore", "explore/1", "explore/2", "explore/3", "train", "search/0"} <= stages
+    assert 3 <= len([stage for stage in stages if stage.startswith("search/")]) == dev_f1.times <= 6
+    train("two_step", Splits(weak=weak), tmp_path / "b", config("search=true", "explore=1"))
+    left = {file.name for file in (tmp_path / "b" / "stages").iterdir()}
+    assert left == {"explore", "train"}, "without dev nothing is searched"
+
+
+class Counted:
+    def __init__(self, function: Any) -> None:
+        self.function, self.times = function, 0
+
+    def __call__(self, *args: Any) -> Any:
+        self.times += 1
+        return self.function(*args)
+
+
+@pytest.mark.parametrize("recipe", ["two_step", "weighted_partial", "pu"])
+def test_span_heads_are_refused(recipe: str) -> None:
+    with pytest.raises(ConfigError, match=r"head\.kind"):
+        load_config(RECIPES[recipe].Config, settings=["head.kind=span"])
+
+
+def test_a_killed_exploration_is_never_asked_in_the_middle_of_an_epoch(
+    weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config("train.checkpoint_seconds=0.0", "train.budget=128")
+    whole = explore(weak, settings, 2, Run(tmp_path / "a", {"seed": 1}))
+    asks = o_values.believe
+    left = 12  # in the middle of the second epoch
+
+    def dying(data: Any) -> Any:
+        step = asks(data)
+
+        def counted(indices: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            return step(indices)
+
+        return counted
+
+    monkeypatch.setattr(o_values, "believe", dying)
+    with pytest.raises(KeyboardInterrupt):
+        explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}))
+    assert (tmp_path / "b" / "stages" / "explore" / "1").exists()
+    assert not (tmp_path / "b" / "stages" / "explore" / "2").exists()
+    monkeypatch.undo()
+    resumed = explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}))
+    for one, other in zip(whole.opinions, resumed.opinions, strict=True):
+        assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.slow
+def test_it_helps(tmp_path: Path) -> None:
+    """T9: half of the demo's entities have no label, three seeds, no dev; and it does no harm where all have one."""
+    demo = build()
+    found: dict[tuple[str, float], list[float]] = {}
+    for seed in (1, 2, 3):
+        for drop in (0.0, 0.5):
+            weak = list(corrupt(demo.train[:400], Noise(drop=drop, seed=seed)))
+            for recipe in ("trust", "two_step"):
+                settings = load_config(RECIPES[recipe].Config, settings=["train.epochs=8", "head.kind=token"])
+                trained = train(recipe, Splits(weak=weak), tmp_path / f"{recipe}{drop}{seed}", settings, seed)
+                f1 = score(demo.test[:200], trained.tagger.predict(demo.test[:200])).exact.f1
+                found.setdefault((recipe, drop), []).append(100 * f1)
+    mean = {key: sum(values) / 3 for key, values in found.items()}
+    assert mean["two_step", 0.5] > mean["trust", 0.5] + 3
+    assert mean["two_step", 0.0] > mean["trust", 0.0] - 1
