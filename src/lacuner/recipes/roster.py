@@ -1,0 +1,221 @@
+"""Several models that leave out labels they cannot believe teach one model, which then teaches itself.
+
+What it does: trains a few models, on the weak labels as if they were complete, with generalised cross entropy, which
+    lets go of labels that the model finds impossible; after each epoch, unlabelled words that look like entities and
+    types that look wrong are left out of the next. One new model learns the mean of their probabilities. Then it learns
+    from its own, sharpened; also on sentences in which a masked language model has put other words.
+Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; that neighbouring entities have
+    different types (the tag scheme is IO).
+Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one that has a masked-word head itself.
+Costs: as many trainings as there are models, and about one and a half more.
+Departs from the authors: labels and soft labels are judged anew every epoch, not every so many batches; words in which
+    nobody may see a negative are left out everywhere; sentences are said otherwise with the encoder as it was
+    pre-trained, anew in each epoch. As in their code, that a labelled word is an entity is not doubted, and soft types
+    are learned where the entity is likely. The models are trained one after another.
+Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
+    model augmented self-training" (RoSTER).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil
+from typing import Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from lacuner.config import Config as BaseConfig
+from lacuner.losses.soft import entity_type_soft
+from lacuner.models.model import Model
+from lacuner.models.packing import offsets_of
+from lacuner.models.tagger import Tagger
+from lacuner.models.targets import CorpusTargets
+from lacuner.recipes.augmenting import LEAST_TOP5, augmenter_for
+from lacuner.recipes.noise_robust import Task, robust_model, write_left_out
+from lacuner.recipes.o_values import believed_set
+from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, new_model, resolved
+from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
+from lacuner.training.data import TrainingSet, dev_scorer
+from lacuner.training.loop import Step, StepLoss, fit
+from lacuner.training.run import Run
+from lacuner.training.settings import TrainConfig
+from lacuner.types import Batch, Features, Lost
+
+NEEDS = ("weak",)
+USES: tuple[str, ...] = ()
+Otherwise = Callable[[], Features]
+"""Makes features of the same sentences said otherwise."""
+
+
+class EntityTypeHeadConfig(HeadConfig):
+    """What turns vectors into labels: is it an entity, and of which type."""
+
+    kind: Literal["entity_type"] = "entity_type"
+
+
+class Config(BaseConfig):
+    """Settings of `roster`; `train` is that of the first stage."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    head: EntityTypeHeadConfig = EntityTypeHeadConfig()
+    train: TrainConfig = TrainConfig()
+    models: int = Field(5, ge=1)
+    """How many noise-robust models there are (the paper's K)."""
+    q: float = Field(0.7, ge=0, le=1)
+    """Generalised cross entropy: 0 is cross entropy, 1 hardly believes anything."""
+    removal: bool = True
+    """Leave out labels that the model does not believe."""
+    tau: float = Field(0.7, ge=0, lt=1)
+    """Removal: how probable a label must be to be believed."""
+    removal_after: int = Field(1, ge=1)
+    """Removal: so many epochs believe everything."""
+    guard: float = Field(0.9, gt=0, le=1)
+    """Removal: a type that would lose more than this share of its words loses none."""
+    drop_unlabeled: float = Field(0.5, ge=0, lt=1)
+    """The share of the unlabelled words that a model never sees, others for each."""
+    ensemble: bool = True
+    """Without it there is one noise-robust model, and it teaches itself."""
+    ensemble_epochs: int | None = Field(None, ge=1)
+    """Epochs of the model that learns from the ensemble; None: as many as `train` has."""
+    ensemble_rate: float = Field(1.0, gt=0)
+    """Its learning rates, times those of the first stage."""
+    weigh_types: bool = False
+    """The ensemble's types count as much as it thinks there is an entity, not at all words alike."""
+    self_training: bool = True
+    """At last, learn from its own sharpened opinion."""
+    self_epochs: int | None = Field(None, ge=1)
+    """Epochs of self-training; None: a third of those of `train`."""
+    self_rate: float = Field(0.1, gt=0)
+    """Its learning rates, times those of the first stage."""
+    confident: float = Field(0.8, ge=0, le=1)
+    """Self-training: types are learned at words that are so probably part of an entity."""
+    augmentation: bool = True
+    """Self-training: also learn from the sentences said otherwise, if the encoder has a masked-word head."""
+    augment_rate: float = Field(0.15, gt=0, lt=1)
+    """Augmentation: the share of the words that may be replaced."""
+    least_top5: float = Field(LEAST_TOP5, ge=0, le=1)
+    """Augmentation is off if hidden words of held-out text are less often among the five best guesses."""
+
+
+def train(splits: Splits, config: Config, run: Run) -> Tagger:
+    """Learn from `splits.weak` in the stages of the paper."""
+    docs = splits.weak or ()
+    model = new_model(config.encoder, config.head, docs, run)
+    lost = Lost()
+    task = Task(docs, splits.dev, believed_set(model, docs, lost), run)
+    count = config.models if config.ensemble else 1
+    run.say(f"roster: learning from {len(docs):,} documents, {count} noise-robust models first: {lost}")
+    left_out, total = [], torch.zeros(())
+    for number in range(1, count + 1):
+        robust, gone = robust_model(task, config, number)
+        left_out.append(gone)
+        total = total + of_words(robust, task.weak.data.features, probabilities)
+    run.say(f"roster: {write_left_out(run.folder, task, left_out):,} spans were left out in some epoch: removed.jsonl")
+    taught = _distill(task, config, model, total / count) if config.ensemble else robust
+    if config.self_training:
+        _self_train(task, config, taught, total / count)
+    return Tagger(taught)
+
+
+def _soft_set(task: Task, model: Model, probs: Tensor) -> TrainingSet:
+    """The training set with soft labels; of what is unsure nothing is ever said."""
+    data = task.weak.data
+    offsets = offsets_of(data.features.lengths)
+    targets = CorpusTargets(data.targets.labels, data.targets.known, offsets, torch.ones(len(probs)), probs.clone())
+    return replace(data, model=model, targets=targets)
+
+
+def _distill(task: Task, config: Config, model: Model, mean: Tensor) -> Model:
+    """A new model that has learned what the others think on average."""
+    data = _soft_set(task, model, mean)
+    if config.weigh_types:
+        data.targets.weight = 1 - mean[:, 0]
+    step = _soft_step(data)
+    settings = resolved(config.train, model, data.features)
+    epochs = config.ensemble_epochs or settings.epochs
+    with task.run.stage("ensemble") as stage:
+        fit(
+            model,
+            data.features,
+            lambda _: step,
+            slower(settings, config.ensemble_rate, epochs),
+            stage,
+            dev_scorer(model, task.dev),
+        )
+    return model
+
+
+def _self_train(task: Task, config: Config, model: Model, mean: Tensor) -> None:
+    """Let a model learn types from its own opinion, sharpened anew in each epoch; entities stay the ensemble's."""
+    data = _soft_set(task, model, mean)
+    features, otherwise = data.features, _otherwise(task, config, model)
+
+    def sharpened() -> dict[str, Tensor]:
+        joint = of_words(model, features, probabilities)
+        inside = 1 - joint[:, 0]
+        counted = (inside >= config.confident) & data.targets.known
+        types = sharpen(joint[:, 1:] / inside.clamp(min=1e-9).unsqueeze(1), counted)
+        return {"types": types, "counted": counted}
+
+    def make_step(epoch: int) -> Step:
+        found = once(task.run, f"self_training/{epoch}", sharpened)
+        entity = (1 - mean[:, :1]).clamp(min=1e-6)
+        assert data.targets.probs is not None and data.targets.weight is not None
+        data.targets.probs.copy_(torch.cat([1 - entity, entity * found["types"]], dim=1))
+        data.targets.weight.copy_(found["counted"])
+        return _soft_step(data, None if otherwise is None else otherwise())
+
+    settings = resolved(config.train, model, features)
+    epochs = config.self_epochs or ceil(settings.epochs / 3)
+    with task.run.stage("self_training") as stage:
+        fit(
+            model,
+            features,
+            make_step,
+            slower(settings, config.self_rate, epochs),
+            stage,
+            dev_scorer(model, task.dev),
+        )
+
+
+def _otherwise(task: Task, config: Config, model: Model) -> Otherwise | None:
+    """Features of the sentences said otherwise, if the encoder's masked-word head is good enough for that."""
+    if not config.augmentation:
+        return None
+    words = task.weak.data.sentences.words
+    made = augmenter_for(config.encoder, words, config.least_top5, task.run.say)
+    if made is None:
+        return None
+
+    def features() -> Features:
+        found: Features = model.encoder.prepare(made.draw(config.augment_rate))
+        return found
+
+    return features
+
+
+def _soft_step(data: TrainingSet, otherwise: Features | None = None) -> Step:
+    """Soft labels of entity and type; of sentences said otherwise the types, where the model's guess is the same."""
+    model = data.model
+
+    def step(indices: np.ndarray) -> StepLoss:
+        batch, targets = data.batch(indices)
+        scores = model(batch)
+        entity, types = entity_type_soft(scores, targets)
+        known = (targets.known & scores.mask).sum()
+        typed = (targets.weight * targets.known).sum().clamp(min=1)
+        total = entity.sum() / known.clamp(min=1) + types.sum() / typed
+        if otherwise is not None:
+            other: Batch = model.encoder.collate(otherwise, indices)
+            again = model(other.to(batch.mask.device))
+            agree = (again.types.argmax(dim=-1) == scores.types.argmax(dim=-1)) & targets.known & (targets.weight > 0)
+            _, types = entity_type_soft(again, replace(targets, weight=targets.weight * agree))
+            total = total + types.sum() / agree.sum().clamp(min=1)
+        words = float(batch.mask.sum())
+        return StepLoss(total * words, words, float(known), words)
+
+    return step

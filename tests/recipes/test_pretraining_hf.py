@@ -1,0 +1,142 @@
+"""Pre-training Hugging Face encoders: tiny random models, with a masked-word head of their own and without."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers")
+
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
+
+from lacuner.config import load_config  # noqa: E402
+from lacuner.demo import build  # noqa: E402
+from lacuner.models.files import load_model  # noqa: E402
+from lacuner.models.model import Model  # noqa: E402
+from lacuner.models.pretrained import open_pretrained  # noqa: E402
+from lacuner.models.pretrained_masked import open_masked_head  # noqa: E402
+from lacuner.models.units import AS_IT_IS, prepare_units  # noqa: E402
+from lacuner.recipes.masked_models import open_masked_model  # noqa: E402
+from lacuner.recipes.parts import EncoderConfig  # noqa: E402
+from lacuner.recipes.pretraining import PretrainConfig, pretrain  # noqa: E402
+from lacuner.training.augment import augmenter  # noqa: E402
+from lacuner.training.masking import hide  # noqa: E402
+
+DOCS = build().train[:60]
+
+
+def make_model(folder: Path, kind: str = "bert", head: bool = True, mask: bool = True) -> Path:
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer.train_from_iterator(
+        [doc.text for doc in DOCS], trainers.WordPieceTrainer(vocab_size=300, special_tokens=special)
+    )
+    marks = [(mark, tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=marks)
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    names |= {"mask_token": "[MASK]"} if mask else {}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    if kind == "distilbert":
+        sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
+    if kind == "electra":
+        sizes["embedding_size"] = 12
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(kind, vocab_size=tokenizer.get_vocab_size(), **sizes, pad_token_id=0)
+    make: Any = transformers.AutoModelForMaskedLM if head else transformers.AutoModel
+    made = make.from_config(config)
+    for parameter in made.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)  # so that no part of it is as it was at first
+    made.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "distilbert"])
+def test_a_checkpoints_own_head_guesses_as_the_library_does(kind: str, tmp_path: Path) -> None:
+    folder = str(make_model(tmp_path, kind))
+    encoder = open_pretrained(folder)
+    head, own = open_masked_head(folder, encoder)
+    assert own
+    model = Model(encoder, head).eval()
+    units = prepare_units(model, [["Mara", "left", "Halden", "."]])
+    ids = encoder.collate(units.features, [0]).tensors["ids"]
+    full = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    with torch.no_grad():
+        batch = units.collate(model, [0], units.numbers * 0 + AS_IT_IS)
+        got = head.logits(units.vectors(model, batch)[:, : len(units.numbers)])
+        want = full(input_ids=ids).logits[:, 1:-1]
+    torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
+
+
+def test_a_checkpoint_without_one_gets_a_new_head_tied_to_its_embeddings(tmp_path: Path) -> None:
+    folder = str(make_model(tmp_path, head=False))
+    encoder = open_pretrained(folder)
+    head, own = open_masked_head(folder, encoder)
+    assert not own and open_masked_model(EncoderConfig(name=f"hf:{folder}")) is None
+    head.losses(torch.randn(3, 16), torch.tensor([5, 6, 7])).sum().backward()
+    table = encoder.model.get_input_embeddings().weight
+    assert table.grad is not None and table.grad.abs().sum() > 0
+    assert not any(parameter.shape == table.shape for parameter in head.parameters()), "one table, not two"
+
+
+def test_a_tokenizer_without_a_mask_is_one_sentence(tmp_path: Path) -> None:
+    from lacuner.errors import ConfigError
+
+    folder = str(make_model(tmp_path, mask=False))
+    with pytest.raises(ConfigError, match="has no mask"):
+        open_masked_head(folder, open_pretrained(folder))
+
+
+def test_whole_words_are_hidden_whole(tmp_path: Path) -> None:
+    folder = str(make_model(tmp_path))
+    encoder = open_pretrained(folder)
+    model = Model(encoder, open_masked_head(folder, encoder)[0])
+    units = prepare_units(model, [[doc.text[a:b] for a, b in doc.words or ()] for doc in DOCS])
+    assert len(units.numbers) > len(set(units.word.tolist())), "some words have several sub-words"
+    torch.manual_seed(0)
+    for whole in (True, False):
+        asked = hide(units, model, 0.15, whole).wanted >= 0
+        some = {word for word, mine in zip(units.word.tolist(), asked, strict=True) if mine}
+        split = {word for word, mine in zip(units.word.tolist(), asked, strict=True) if not mine} & some
+        assert 0.1 < asked.mean() < 0.2 and bool(split) != whole
+
+
+@pytest.mark.parametrize("head", [True, False])
+def test_pretraining_learns_and_is_kept(head: bool, tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "model", head=head)
+    config = load_config(
+        PretrainConfig,
+        settings=[f'encoder.name="hf:{folder}"', "train.epochs=5", "train.learning_rate=1e-2", "whole_words=true"],
+    )
+    said: list[str] = []
+    done = pretrain(DOCS, tmp_path / "run", config, say=said.append)
+    assert ("its own head" in said[0]) == head
+    rows = [json.loads(line)["dev"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert done.held_out["perplexity"] == min(row["perplexity"] for row in rows) < 0.9 * rows[0]["perplexity"]
+    kept = load_model(tmp_path / "run")
+    assert isinstance(kept, Model) and kept.head.top5 == done.held_out["top5"]
+    found = open_masked_model(EncoderConfig(name=f"run:{tmp_path / 'run'}"))
+    assert found is not None and found.head.mask == 4
+
+
+def test_sub_words_are_replaced_by_their_like(tmp_path: Path) -> None:
+    folder = str(make_model(tmp_path))
+    encoder = open_pretrained(folder)
+    model = Model(encoder, open_masked_head(folder, encoder)[0])
+    sentences = [[doc.text[a:b] for a, b in doc.words or ()] for doc in DOCS]
+    maker = augmenter(model, sentences)
+    torch.manual_seed(0)
+    numbers = maker._guess(torch.rand(len(maker.units.numbers)).numpy() < 0.5)
+    pieces = {number: piece for piece, number in encoder.tokenizer.get_vocab().items()}
+    changed = [(pieces[maker.units.numbers[i]], pieces[numbers[i]]) for i in (numbers >= 0).nonzero()[0]]
+    assert changed and all(a.startswith("##") == b.startswith("##") for a, b in changed)
+    assert all(a.removeprefix("##")[:1].isupper() == b.removeprefix("##")[:1].isupper() for a, b in changed)
+    assert not any(b.startswith("[") and len(b) > 1 for _, b in changed), "no mark becomes a word"
+    made = maker.draw(0.5)
+    assert [len(words) for words in made] == [len(words) for words in sentences] and made != sentences

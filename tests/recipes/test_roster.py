@@ -1,0 +1,170 @@
+"""RoSTER: what is left out, what is guarded, what the stages leave behind, and every part that can be switched off."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lacuner.config import load_config
+from lacuner.corpus.words import words_of
+from lacuner.demo import build
+from lacuner.models.files import load
+from lacuner.recipes import noise_robust, roster
+from lacuner.recipes.o_values import Believed, believed_set
+from lacuner.recipes.parts import Splits, new_model
+from lacuner.recipes.pretraining import PretrainConfig, pretrain
+from lacuner.recipes.roster import Config
+from lacuner.recipes.self_training import sharpen
+from lacuner.recipes.train import Trained, train
+from lacuner.training.run import Run
+from lacuner.types import Document, Lost, Span
+
+GOLD = build().train[:40]
+WEAK = [replace(doc, spans=doc.spans[::2], complete=False) for doc in GOLD]
+QUICK = ["train.epochs=2", "train.budget=256", "models=2"]
+
+
+def run_roster(folder: Path, *settings: str, docs: list[Document] = WEAK, say: Any = print) -> Trained:
+    torch.set_num_threads(1)
+    config = load_config(Config, settings=[*QUICK, *settings])
+    return train("roster", Splits(weak=docs), folder, config, say=say)
+
+
+def stages(folder: Path) -> set[str]:
+    return {str(path.parent.relative_to(folder / "stages")) for path in (folder / "stages").rglob("state.json")}
+
+
+def test_sharpened_labels_equal_numpy() -> None:
+    rng = np.random.default_rng(0)
+    probs, counted = rng.dirichlet(np.ones(4), size=9), rng.random(9) < 0.7
+    mass = probs[counted].sum(axis=0)
+    want = probs**2 / mass
+    want /= want.sum(axis=1, keepdims=True)
+    got = sharpen(torch.from_numpy(probs), torch.from_numpy(counted)).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+    np.testing.assert_allclose(got.sum(axis=1), 1)
+
+
+def believed(tmp_path: Path, docs: list[Document]) -> tuple[Any, Believed]:
+    config = Config()
+    model = new_model(config.encoder, config.head, docs, Run(tmp_path, {"seed": 1}))
+    return model, believed_set(model, docs, Lost())
+
+
+def opinion(weak: Believed, inside: list[float], types: list[list[float]]) -> torch.Tensor:
+    return torch.cat([torch.tensor(inside).unsqueeze(1), torch.tensor(types)], dim=1)
+
+
+def test_what_the_model_does_not_believe_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 0 and 1 are labelled A and B; 2 and 3 are not; 4 is ruled out; 5 is unsure
+    text = "aa bb cc dd ee ff"
+    doc = Document("1", text, spans=(Span(0, 2, "A"), Span(3, 5, "B")), rejected=(Span(12, 14, ""),))
+    doc = replace(doc, unsure=(Span(15, 17, ""),), complete=False)
+    model, weak = believed(tmp_path, [doc])
+    assert words_of(doc)[4] == (12, 14)
+    joint = opinion(weak, [0.1, 0.1, 0.9, 0.1, 0.99, 0.99], [[0.9, 0.1], [0.9, 0.1], *[[0.5, 0.5]] * 4])
+    monkeypatch.setattr(noise_robust, "of_words", lambda *_: joint)
+    kept = noise_robust.kept_words(model, weak, Config(guard=1.0)).tolist()
+    assert kept == [True, False, False, True, True, True]
+    # of B all would be lost, of O half
+    kept = noise_robust.kept_words(model, weak, Config(guard=0.9)).tolist()
+    assert kept == [True, True, False, True, True, True]
+    kept = noise_robust.kept_words(model, weak, Config(guard=0.4)).tolist()
+    assert kept == [True] * 6
+
+
+def test_half_of_the_unlabelled_words_are_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[torch.Tensor] = []
+    made = noise_robust._step
+
+    def spy(data: Any, q: float) -> Any:
+        seen.append(data.targets.known.clone())
+        return made(data, q)
+
+    monkeypatch.setattr(noise_robust, "_step", spy)
+    run_roster(tmp_path / "run", "train.epochs=1", "self_training=false", "ensemble_epochs=1")
+    _, weak = believed(tmp_path / "x", WEAK)
+    labelled, plain = torch.from_numpy(weak.labelled), torch.from_numpy(weak.plain)
+    docs = 2
+    assert len(seen) == docs and not torch.equal(*seen)
+    for known in seen:
+        assert 0.4 < known[plain].float().mean() < 0.6
+    assert {int(known.sum()) for known in seen} != {len(plain)} and labelled.any()
+
+
+def test_the_stages_and_what_was_left_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    run_roster(tmp_path / "run", "tau=0.6", "guard=1.0", say=said.append)
+    assert stages(tmp_path / "run") == {
+        *("robust/1", "robust/1/removed/1", "robust/2", "robust/2/removed/1"),
+        *("ensemble", "self_training", "self_training/0"),
+    }
+    rows = [json.loads(line) for line in (tmp_path / "run" / "removed.jsonl").read_text().splitlines()]
+    assert rows and any("spans were left out" in line for line in said)
+    assert {row["kind"] for row in rows} <= {"missing", "doubtful"}
+    docs = {doc.id: doc for doc in WEAK}
+    for row in rows:
+        doc = docs[row["document"]]
+        assert doc.text[row["start"] : row["end"]] == row["text"]
+        assert row["models"] and all(epochs == [2] for epochs in row["models"].values())
+        labelled = [span for span in doc.spans if span.start <= row["start"] and row["end"] <= span.end]
+        assert [span.label for span in labelled] == ([row["label"]] if row["kind"] == "doubtful" else [])
+    assert sum("augmentation is off: the encoder has no masked-word head" in line for line in said) == 1
+    assert load(tmp_path / "run").labels
+
+
+@pytest.mark.parametrize(
+    ("setting", "missing", "there"),
+    [
+        ("removal=false", {"robust/1/removed/1"}, {"robust/2", "ensemble", "self_training"}),
+        ("ensemble=false", {"robust/2", "ensemble"}, {"robust/1", "self_training"}),
+        ("self_training=false", {"self_training", "self_training/0"}, {"robust/2", "ensemble"}),
+    ],
+)
+def test_parts_that_are_switched_off(setting: str, missing: set[str], there: set[str], tmp_path: Path) -> None:
+    run_roster(tmp_path / "run", setting)
+    found = stages(tmp_path / "run")
+    assert not found & missing and there <= found
+
+
+def test_without_generalised_cross_entropy_it_is_cross_entropy(tmp_path: Path) -> None:
+    run_roster(tmp_path / "run", "q=0", "self_training=false", "ensemble=false", "train.epochs=1")
+    [row] = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    run_roster(tmp_path / "gce", "q=0.7", "self_training=false", "ensemble=false", "train.epochs=1")
+    [other] = [json.loads(line) for line in (tmp_path / "gce" / "metrics.jsonl").read_text().splitlines()]
+    assert row["loss"] > other["loss"], "p < 1 costs more in cross entropy"
+
+
+def test_sentences_are_said_otherwise_in_each_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretrain(GOLD, tmp_path / "pre", load_config(PretrainConfig, settings=["train.epochs=1", "held_out=0.2"]))
+    drawn: list[list[list[str]]] = []
+    made = roster.augmenter_for
+
+    def spy(*args: Any) -> Any:
+        found = made(*args)
+        assert found is not None
+        draw = found.draw
+
+        class Spy:
+            def draw(self, rate: float) -> list[list[str]]:
+                drawn.append(draw(rate))
+                return drawn[-1]
+
+        return Spy()
+
+    monkeypatch.setattr(roster, "augmenter_for", spy)
+    settings = [f'encoder.name="run:{tmp_path / "pre"}"', "self_epochs=2", "train.epochs=1"]
+    run_roster(tmp_path / "run", *settings, "least_top5=0")
+    assert len(drawn) == 2 and drawn[0] != drawn[1]
+    said: list[str] = []
+    monkeypatch.setattr(roster, "augmenter_for", made)
+    run_roster(tmp_path / "off", *settings, "least_top5=1.0", say=said.append)
+    assert sum("augmentation is off: a hidden word" in line for line in said) == 1
+    run_roster(tmp_path / "without", *settings, "augmentation=false", say=said.append)
+    assert sum("augmentation is off" in line for line in said) == 1, "nobody asked for it"

@@ -1,0 +1,120 @@
+"""Augmentation keeps length, places, case and word starts, and touches as many words as it should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from lacuner.corpus.words import words_of
+from lacuner.demo import build
+from lacuner.models.masked import MaskedWordHead
+from lacuner.models.model import Model
+from lacuner.models.tiny import TinyConfig, TinyEncoder
+from lacuner.recipes.augmenting import augment, changes, too_poor
+from lacuner.recipes.masked_models import vocabulary_of
+from lacuner.training.augment import augmenter, recased
+from lacuner.types import Document, Span
+
+DOCS = build().train[:100]
+SENTENCES = [[doc.text[a:b] for a, b in words_of(doc)] for doc in DOCS]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """Untrained: it guesses anything, so that only the rules hold it back."""
+    torch.manual_seed(0)
+    encoder = TinyEncoder(TinyConfig(rows=512, width=32))
+    return Model(encoder, MaskedWordHead(32, vocabulary_of(SENTENCES, 2, 500)))
+
+
+def test_length_places_and_case_stay(model: Model) -> None:
+    torch.manual_seed(1)
+    made = augmenter(model, SENTENCES).draw(0.15)
+    assert [len(words) for words in made] == [len(words) for words in SENTENCES]
+    pairs = [(a, b) for old, new in zip(SENTENCES, made, strict=True) for a, b in zip(old, new, strict=True)]
+    changed = [(a, b) for a, b in pairs if a != b]
+    assert changed and all(a[:1].isupper() == b[:1].isupper() for a, b in changed)
+    assert {b for _, b in changed} <= set(model.head.labels)
+    assert len(changed) / len(pairs) < 0.16
+
+
+def test_about_as_many_words_are_tried_as_it_says(model: Model) -> None:
+    maker = augmenter(model, SENTENCES)
+    torch.manual_seed(1)
+    chosen = torch.rand(len(maker.units.numbers)).numpy() < 0.15
+    found = maker._guess(chosen)
+    assert 0.13 < chosen.mean() < 0.17 and (found[~chosen] < 0).all()
+    tried = found[chosen] >= 0
+    assert 0.3 < tried.mean() < 1
+    assert not (found[found >= 0] == maker.units.numbers[found >= 0]).any()
+
+
+def test_draws_differ_and_repeat_with_the_seed(model: Model) -> None:
+    maker = augmenter(model, SENTENCES)
+    drawn = []
+    for seed in (1, 2, 1):
+        torch.manual_seed(seed)
+        drawn.append(maker.draw(0.15))
+    assert drawn[0] == drawn[2] != drawn[1]
+
+
+def test_it_draws_from_the_five_best(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = torch.arange(model.head.size, dtype=torch.float32) / 10
+    monkeypatch.setattr(model.head, "logs", lambda vectors: scores.log_softmax(0).expand(len(vectors), -1))
+    maker = augmenter(model, SENTENCES)
+    found = maker._guess(np.ones(len(maker.units.numbers), dtype=bool))
+    assert {number for number in found.tolist() if number >= 0} <= set(range(model.head.size - 5, model.head.size))
+
+
+def test_labels_go_along_with_their_words(model: Model) -> None:
+    docs = [
+        Document("1", DOCS[0].text, DOCS[0].words, DOCS[0].spans, rejected=(Span(*words_of(DOCS[0])[-1], ""),)),
+        *DOCS[1:],
+    ]
+    made = augment(docs, model, 0.5, seed=3)
+    assert len(list(changes(docs, made))) > 50
+    for old, new in zip(docs, made, strict=True):
+        assert len(words_of(old)) == len(words_of(new))
+        starts = {a: i for i, (a, _) in enumerate(words_of(old))}, {a: i for i, (a, _) in enumerate(words_of(new))}
+        ends = {b: i for i, (_, b) in enumerate(words_of(old))}, {b: i for i, (_, b) in enumerate(words_of(new))}
+        for kind in ("spans", "rejected"):
+            for one, two in zip(getattr(old, kind), getattr(new, kind), strict=True):
+                assert starts[0][one.start] == starts[1][two.start] and ends[0][one.end] == ends[1][two.end]
+                assert one.label == two.label
+
+
+def test_a_word_in_which_a_span_ends_stays(model: Model) -> None:
+    words = [word for word in model.head.labels if word.isalpha() and len(word) > 2][:8]
+    text = " ".join(words)
+    doc = Document("1", text, spans=(Span(0, len(words[0]) - 1, "X"), Span(len(text) - 1, len(text), "Y")))
+    for seed in range(5):
+        [made] = augment([doc], model, 1.0, seed)
+        assert made.text[made.spans[1].start : made.spans[1].end] == text[-1]
+        assert made.spans[0] == doc.spans[0]
+
+
+def test_long_documents_are_rewritten_through_windows(model: Model) -> None:
+    doc = Document("1", " ".join(model.head.labels[i % 50] for i in range(700)))
+    [made] = augment([doc], model, 0.5)
+    assert len(words_of(made)) == len(words_of(doc))
+    changed = [made.text[a:b] != doc.text[c:d] for (a, b), (c, d) in zip(made.words, words_of(doc), strict=True)]
+    assert sum(changed[:100]) > 10 and sum(changed[-100:]) > 10
+
+
+def test_a_poor_model_is_said_to_be_poor(model: Model) -> None:
+    assert "no masked-word head" in (too_poor(None, SENTENCES, 0.2) or "")
+    assert "five best guesses" in (too_poor(model, SENTENCES, 0.2) or ""), (
+        "measured here, since nobody held out anything"
+    )
+    model.head.top5 = 0.25
+    assert too_poor(model, SENTENCES, 0.2) is None and "25 %" in (too_poor(model, SENTENCES, 0.3) or "")
+    model.head.top5 = None
+
+
+@pytest.mark.parametrize(
+    ("word", "like", "want"),
+    [("vorn", "Halden", "Vorn"), ("vorn", "HAL", "VORN"), ("Vorn", "Halden", "Vorn"), ("x", "y", "x"), ("", "Y", "")],
+)
+def test_the_case_that_an_encoder_forgot(word: str, like: str, want: str) -> None:
+    assert recased(word, like) == want
