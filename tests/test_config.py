@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 
-from lacuner.config import Config, load_config
+from lacuner.config import Config, OnlyWith, load_config, make_config
 from lacuner.errors import ConfigError
 
 
@@ -62,3 +62,81 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="UTF-8"):
         load_config(Outer, tmp_path / "x.toml")
+
+
+class Tables(Config):
+    by_name: dict[str, Inner]
+    in_order: tuple[Inner, ...] = ()
+    perhaps: Inner | None = None
+
+
+class Bare(Config):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[by_name.mine]\nraet = 1.0", "'by_name.mine.raet' (line 2); did you mean 'rate'?"),
+        ("[by_name.mine]\nxyz = 1.0", "'by_name.mine.xyz' (line 2); there are rate, layers"),
+        ("[by_name]\n[[in_order]]\n[[in_order]]\nlayrs = [1]", "'in_order.1.layrs' (line 4); did you mean 'layers'?"),
+        ("[by_name]\n[perhaps]\nxyz = 1", "'perhaps.xyz' (line 3); there are rate, layers"),
+        ("other = 1\n[by_name]", "'other' (line 1); did you mean 'in_order'?"),
+    ],
+)
+def test_an_unknown_setting_in_a_table_of_configs_has_a_hint(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(Tables, tmp_path / "c.toml")
+    assert str(caught.value).endswith(f"there is no setting {words}")
+
+
+def test_where_there_are_no_settings_the_hint_says_so() -> None:
+    with pytest.raises(ConfigError, match="there is no setting 'x'; there are none"):
+        load_config(Bare, settings=["x=1"])
+
+
+class Part(Config):
+    kind: str = "crf"
+    scheme: Annotated[str, OnlyWith("kind", ("token", "crf"))] = "BIO"
+    width: Annotated[int | None, OnlyWith("kind", ("span",))] = None
+
+
+class Whole(Config):
+    part: Part = Part(kind="token", scheme="IO")
+    name: str = "tiny"
+    pooling: Annotated[str, OnlyWith("name", ("hf",))] = "first"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["part.kind=span", "part.scheme=BIO"], "part.scheme=BIO has no effect together with part.kind=span"),
+        (["part.width=3"], "part.width=3 has no effect together with part.kind=token: it is for span"),
+        (["pooling=mean"], "pooling=mean has no effect together with name=tiny: it is for hf"),
+        (["pooling=mean", "name=run:x"], "pooling=mean has no effect together with name=run:x"),
+    ],
+)
+def test_settings_without_effect_are_refused(settings: list[str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        load_config(Whole, settings=settings)
+    assert load_config(Whole, settings=settings, more_to_come=True)
+
+
+def test_all_of_them_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"part\.width=3 .*; pooling=mean "):
+        make_config(Whole, {"part": {"width": 3}, "pooling": "mean"})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["part.kind=span"],  # the default scheme of this very config does nothing then, and nobody asked for it
+        ["part.kind=span", "part.width=3"],
+        ["part.kind=crf", "part.scheme=BIOES"],
+        ["part.scheme=IO", "part.kind=span"],
+        ["name=hf:some/where", "pooling=mean"],
+    ],
+)
+def test_settings_with_an_effect_and_defaults_without_are_not(settings: list[str]) -> None:
+    assert load_config(Whole, settings=settings)

@@ -70,7 +70,10 @@ def measure_tiny(quick: bool) -> list[Row]:
     from spacy.training.batchers import minibatch_by_words
 
     from lacuner.models.tagger import Tagger
+    from lacuner.recipes.negative_sampling import Config as SamplingConfig
+    from lacuner.recipes.negative_sampling import sampled
     from lacuner.recipes.parts import EncoderConfig, HeadConfig, believe, new_model
+    from lacuner.recipes.spans import span_set
     from lacuner.training.batches import epoch_batches
     from lacuner.training.data import training_set
     from lacuner.training.loop import _Trainer
@@ -94,14 +97,20 @@ def measure_tiny(quick: bool) -> list[Row]:
     sides: dict[str, Callable[[], object]] = {"spacy": theirs}
     taggers = {}
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("token", "span"):
+        for kind in ("token", "span", "weighted"):
             run = Run(Path(folder) / kind, {"seed": 1})
-            model = new_model(EncoderConfig(), HeadConfig(kind=kind, width=10), docs, run)  # type: ignore[arg-type]
-            data = training_set(model, docs, Lost())
+            head = HeadConfig(kind="token") if kind == "token" else HeadConfig(kind="span", width=10)
+            model = new_model(EncoderConfig(), head, docs, run)
+            if kind == "weighted":
+                spans = span_set(model, [replace(doc, complete=False) for doc in docs], Lost())
+                data, step = spans.data, sampled(spans, SamplingConfig(sampler="weighted"), 0)
+            else:
+                data = training_set(model, docs, Lost())
+                step = believe(data)
             config = TrainConfig(epochs=50, learning_rate=2e-3, head_learning_rate=2e-3, budget=WORDS_A_BATCH)
             with run.stage("train") as stage:
                 trainer = _Trainer(model, data.features, config, stage)
-            sides[kind] = _epoch(trainer, believe(data), epoch_batches, data.features.costs)
+            sides[kind] = _epoch(trainer, step, epoch_batches, data.features.costs)
             taggers[kind] = Tagger(model)
         times = in_turns(sides, 3 if quick else 4)
     bare = [replace(doc, spans=()) for doc in docs]
@@ -136,6 +145,14 @@ def measure_tiny(quick: bool) -> list[Row]:
             "our token head",
             ratio(times, "span", "token"),
             0.6,
+        ),
+        Row(
+            "train with weighted negatives, words/s",
+            speed["weighted"],
+            speed["span"],
+            "our span head",
+            ratio(times, "weighted", "span"),
+            0.77,
         ),
         Row(
             "predict tiny + token head, words/s",

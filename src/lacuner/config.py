@@ -6,10 +6,11 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -25,34 +26,77 @@ class Config(BaseModel):
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
+@dataclass(frozen=True)
+class OnlyWith:
+    """Marks a setting that has an effect only where another one beside it has one of these values.
+
+    Of a value with a colon, such as `hf:PATH`, what stands before the colon counts.
+    """
+
+    other: str
+    values: tuple[str, ...]
+
+
 def load_config(
-    kind: type[AnyConfig], file: str | PathLike[str] | None = None, settings: Iterable[str] = ()
+    kind: type[AnyConfig],
+    file: str | PathLike[str] | None = None,
+    settings: Iterable[str] = (),
+    more_to_come: bool = False,
 ) -> AnyConfig:
-    """A config from its defaults, then the file, then `key=value` settings (`outer.inner=value` reaches inside)."""
+    """A config from its defaults, then the file, then `key=value` settings (`outer.inner=value` reaches inside).
+
+    Settings without effect are refused, unless there are more to come that may give them one.
+    """
     values: dict[str, Any] = {}
     text = ""
     if file is not None:
         text, values = _read_toml(file)
     for setting in settings:
         _apply(values, setting)
-    return make_config(kind, values, file, text)
+    return make_config(kind, values, file, text, more_to_come)
 
 
 def make_config(
-    kind: type[AnyConfig], values: dict[str, Any], file: str | PathLike[str] | None = None, text: str = ""
+    kind: type[AnyConfig],
+    values: dict[str, Any],
+    file: str | PathLike[str] | None = None,
+    text: str = "",
+    more_to_come: bool = False,
 ) -> AnyConfig:
     """A config from values; `file` and its `text` are where they come from, for error messages."""
+    defaults: Config | None = None
     try:
-        # over the defaults of this very config, which may differ from those of the configs inside it
-        values = _merged(kind().model_dump(mode="json"), values)
+        defaults = kind()  # the defaults of this very config: they may differ from those of the configs inside it
+        values = _merged(defaults.model_dump(mode="json"), values)
     except ValidationError:
         pass  # it has settings without a default
     try:
         # through JSON, because there a list may become a tuple and a string a path although the config is strict
-        return kind.model_validate_json(json.dumps(values, default=str))
+        config = kind.model_validate_json(json.dumps(values, default=str))
     except ValidationError as error:
         problems = [_problem(kind, item, text) for item in error.errors()]
         raise ConfigError("; ".join(problems), file=file) from error
+    idle = [] if more_to_come or defaults is None else list(_without_effect(config, defaults))
+    if idle:
+        raise ConfigError("; ".join(idle), file=file)
+    return config
+
+
+def _without_effect(config: Config, defaults: Config, where: str = "") -> Iterator[str]:
+    """What somebody has set although it does nothing, in words; a default that does nothing is nobody's mistake."""
+    for name, field in type(config).model_fields.items():
+        value, usual = getattr(config, name), getattr(defaults, name, None)
+        if isinstance(value, Config) and isinstance(usual, Config):
+            yield from _without_effect(value, usual, f"{where}{name}.")
+        for mark in field.metadata:
+            if not isinstance(mark, OnlyWith) or value == usual:
+                continue
+            other = getattr(config, mark.other)
+            if str(other).partition(":")[0] not in mark.values:
+                yield (
+                    f"{where}{name}={value} has no effect together with {where}{mark.other}={other}: "
+                    f"it is for {' and '.join(mark.values)}"
+                )
 
 
 def _merged(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
@@ -101,22 +145,22 @@ def _problem(kind: type[BaseModel], item: Any, text: str) -> str:
     )
     place = f" (line {line})" if line else ""
     if item["type"] == "extra_forbidden":
-        known = list(_fields(kind, path[:-1]))
+        known = _fields(kind, path[:-1])
         near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}" if known else "there are none"
         return f"there is no setting {name!r}{place}; {hint}"
     message = item["msg"][:1].lower() + item["msg"][1:]
     given = "" if item["type"] == "missing" else f", not {json.dumps(item['input'], default=str)[:60]}"
     return f"{name}{place}: {message}{given}"
 
 
-def _fields(kind: type[BaseModel], path: list[str]) -> Iterable[str]:
-    """Names of the settings at a place inside nested configs."""
-    for part in path:
-        field = kind.model_fields.get(part)
-        inside = [field.annotation, *get_args(field.annotation)] if field else []
-        found = [each for each in inside if isinstance(each, type) and issubclass(each, BaseModel)]
-        if not found:
-            return []
-        kind = found[0]
-    return kind.model_fields
+def _fields(kind: Any, path: list[str]) -> list[str]:
+    """Names of the settings at a place inside nested configs; `kind` is a config, or a type that holds some."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        if not path:
+            return list(kind.model_fields)
+        field = kind.model_fields.get(path[0])
+        return _fields(field.annotation, path[1:]) if field else []
+    # in a table or a list of configs one part of the path is the user's own name, or a number
+    rest = path[1:] if get_origin(kind) in (dict, list, tuple) else path
+    return next(filter(None, (_fields(each, rest) for each in get_args(kind))), [])

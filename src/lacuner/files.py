@@ -16,10 +16,15 @@ from lacuner.errors import CorpusError
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A temporary file beside `path`: on success it takes the place of `path` in one step, on error it vanishes."""
     path = Path(path)
-    if path.exists() and not path.is_file():  # a pipe or a device: there is nothing to protect, and nothing to replace
-        with path.open("wb") as stream:
-            yield stream
-        return
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device: there is nothing to protect or to replace
+            with path.open("wb") as stream:
+                yield stream
+            return
+    except BrokenPipeError:
+        raise  # its reader has gone, which is no mistake
+    except OSError as error:
+        raise CorpusError(f"cannot write this file: {error.strerror or error}", file=path) from error
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")

@@ -140,6 +140,10 @@ class Annotation:
     rejected: Sequence[WordSpan] = ()
     unsure: Sequence[WordSpan] = ()
     complete: bool = False
+    own: tuple[int, int] | None = None
+    """Of a window: the words that it owns. What begins elsewhere is not known here, because another window knows it."""
+    elsewhere: Sequence[WordSpan] = ()
+    """Of a window: labelled spans that reach into it and are known in another one, or fit none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.models.lookup import learn_names, load_lookup
+from lacuner.models.files import load, save
+from lacuner.models.lookup import learn_names
 from lacuner.types import Document, Span
 
 SEEN = [
@@ -25,8 +26,6 @@ def test_names_are_found_where_they_stand(words: tuple[tuple[int, int], ...]) ->
 
 def test_the_longest_name_counts_and_the_most_frequent_label(tmp_path: Path) -> None:
     tagger = learn_names(SEEN)
-    tagger.save(tmp_path)
+    save(tagger, tmp_path)
     text = "New York and Rome"
-    assert (
-        load_lookup(tmp_path)(text).spans == tagger(text).spans == (Span(0, 8, "CITY", 1.0), Span(13, 17, "CITY", 1.0))
-    )
+    assert load(tmp_path)(text).spans == tagger(text).spans == (Span(0, 8, "CITY", 1.0), Span(13, 17, "CITY", 1.0))

@@ -164,9 +164,28 @@ def test_greedy_takes_the_most_probable_first():
     assert found.score == pytest.approx(torch.tensor([7.0, 2.0]).sigmoid().numpy())
 
 
+@pytest.mark.parametrize(
+    ("threshold", "expected"), [(None, [(1, 0)]), (0.95, []), (0.2, [(0, 1), (1, 0)]), (0.5, [(1, 0)])]
+)
+def test_a_label_must_be_probable_enough(threshold, expected):
+    """Of three classes: O leads at the first word by 1, a label at the second by 1.5."""
+    logits = torch.tensor([[2.0, -3.0, 1.0], [0.0, 1.5, 0.0]]).view(1, 2, 1, 3)
+    found = SpanHead(8, ("X", "Y"), 1, threshold=threshold).decode(SpanScores(logits, torch.ones(1, 2, 1).bool()))
+    assert list(zip(found.start.tolist(), found.label.tolist(), strict=True)) == expected
+    probs = logits[0, :, 0].softmax(-1)
+    assert found.score == pytest.approx([float(probs[i, 1 + label]) for i, label in expected])
+
+
 def test_bad_settings_are_refused():
     good = SpanHead(8, LABELS).config()
-    for change in ({"dropout": 1.0}, {"widths": 0}, {"variant": "round"}, {"labels": ["A", "A"]}, {"labels": []}):
+    for change in (
+        {"dropout": 1.0},
+        {"threshold": 1.0},
+        {"widths": 0},
+        {"variant": "round"},
+        {"labels": ["A", "A"]},
+        {"labels": []},
+    ):
         with pytest.raises(ModelFileError):
             build_head({**good, **change}, 8)
         with pytest.raises(ConfigError):

@@ -3,6 +3,7 @@
 import json
 import pickle
 import socket
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,11 @@ transformers = pytest.importorskip("transformers")
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
 
 from lacuner.errors import ConfigError, ModelFileError  # noqa: E402
-from lacuner.models.build import build_encoder  # noqa: E402
-from lacuner.models.pretrained import PretrainedConfig, open_pretrained, word_shape  # noqa: E402
+from lacuner.models.build import build_encoder, build_head  # noqa: E402
+from lacuner.models.files import CONFIG, load, save  # noqa: E402
+from lacuner.models.model import Model  # noqa: E402
+from lacuner.models.pretrained import PretrainedConfig, fingerprint, open_pretrained, word_shape  # noqa: E402
+from lacuner.models.tagger import Tagger  # noqa: E402
 
 TEXT = [
     "Ada Lovelace met Charles Babbage in London .",
@@ -294,3 +298,49 @@ def test_half_precision_weights_are_used_in_single_precision(folders, tmp_path):
     encoder = open_pretrained(str(tmp_path))
     assert {parameter.dtype for parameter in encoder.parameters()} == {torch.float32}
     assert np.allclose(encode(encoder)[2], encode(open_pretrained(str(folders["bert"])))[2], atol=0.05)
+
+
+@pytest.mark.parametrize("kind", ["bert", "electra", "deberta-v2"])
+def test_a_saved_encoder_that_asks_for_too_much_allocates_nothing(kind, folders, tmp_path):
+    encoder = open_pretrained(str(folders[kind]))
+    save(Tagger(Model(encoder, build_head({"kind": "token", "labels": ["LOC"]}, encoder.width))), tmp_path)
+    config = json.loads((tmp_path / CONFIG).read_text())
+    assert load(tmp_path).labels == ("LOC",)
+    tried = set()
+    for part, values in (("model", config["encoder"]["model"]), ("ids", config["encoder"]["ids"])):
+        for name in [name for name, value in values.items() if type(value) is int]:
+            greedy = {**config["encoder"], part: {**values, name: 10**9}}
+            (tmp_path / CONFIG).write_text(json.dumps({**config, "encoder": greedy}))
+            start = time.perf_counter()
+            try:
+                load(tmp_path)  # some numbers mean nothing to an encoder
+            except ModelFileError as error:
+                assert "\n" not in str(error)
+                tried.add(name)
+            assert time.perf_counter() - start < 2, name
+    sizes = {"vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings"}
+    assert sizes - {"max_position_embeddings" if kind == "deberta-v2" else ""} <= tried
+
+
+def test_a_fingerprint_is_of_what_is_read(folders, tmp_path, monkeypatch):
+    for file in folders["bert"].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    before = fingerprint(str(tmp_path))
+    assert before == fingerprint(str(folders["bert"])) != fingerprint(str(folders["electra"]))
+    (tmp_path / "README.md").write_text("nobody reads this")
+    assert fingerprint(str(tmp_path)) == before
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"?")
+    assert fingerprint(str(tmp_path)) != before
+    with pytest.raises(ModelFileError, match="no such folder"):
+        fingerprint(str(tmp_path / "nothing"))
+
+    class FromTheHub:
+        _commit_hash = "0123abcd"
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda *_, **__: FromTheHub)
+    assert fingerprint("some/model") == "0123abcd"
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match="cannot load this encoder"):
+        monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda *_, **__: 1 / 0)
+        fingerprint("some/model")

@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 import zipfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import torch
 
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.build import build_head
-from lacuner.models.files import CONFIG, WEIGHTS, load, load_tagger, save_tagger
+from lacuner.models.files import CONFIG, WEIGHTS, load, save
 from lacuner.models.model import Model
 from lacuner.models.sentences import cut_sentences
 from lacuner.models.tagger import Tagger, budget_batches
@@ -89,24 +90,47 @@ def test_long_documents_can_be_refused() -> None:
         list(tagger.predict([document(words(300), "long")], window=64, on_long="error"))
 
 
+def known_places(doc: Document, window: int, kind: str, widths: int, lost: Lost) -> tuple[Counter[Any], int]:
+    """How often each word or span of a document is known, with its class; and the windows that it was read through."""
+    head = build_head({"kind": kind, "labels": LABELS, **({"widths": widths} if kind == "span" else {})}, 8)
+    sentences = cut_sentences([doc], TinyEncoder(TinyConfig(width=8, heads=0)), lost, window=window)
+    targets = head.targets(sentences.annotations, lost)
+    begin = np.concatenate([np.arange(each.start, each.end) for each in sentences.windows])
+    at = targets.known.numpy().nonzero()
+    first = begin[at[0]]
+    last = first + at[1] + 1 if kind == "span" else first + 1
+    return Counter(zip(first, last, targets.labels.numpy()[at], strict=True)), len(sentences.windows)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", ["token", "span"])
-def test_training_labels_through_windows_are_all_there_once(kind: str) -> None:
-    tokens = words(500, 3)
-    doc = document(tokens)
+def test_what_is_known_of_a_document_is_known_once_in_its_windows(kind: str, seed: int, complete: bool) -> None:
+    rng = np.random.default_rng(seed)
+    doc = document(words(300, seed))
     edges = doc.words or ()
-    spans = [Span(edges[i][0], edges[i + 2][1], "PER") for i in range(0, 490, 7)]
-    doc = replace(doc, spans=tuple(spans), complete=True)
-    head = build_head({"kind": kind, "labels": LABELS}, 8)
-    encoder = TinyEncoder(TinyConfig())
+
+    def somewhere(step: int, label: str) -> tuple[Span, ...]:
+        starts = range(int(rng.integers(1, step)), 290, step)
+        return tuple(Span(edges[i][0], edges[i + int(rng.integers(0, 4))][1], label) for i in starts)
+
+    doc = replace(doc, spans=somewhere(7, "PER"), rejected=somewhere(11, ""), unsure=somewhere(29, ""))
+    doc = replace(doc, complete=complete)
     lost = Lost()
-    counts = []
-    for window in (10_000, 64):
-        sentences = cut_sentences([doc], encoder, lost, window=window)
-        targets = head.targets(sentences.annotations, lost)
-        positive = (targets.labels > 0) & targets.known
-        counts.append((int(positive.sum()), int(targets.known.sum()) if kind == "token" else 0))
-    assert counts[0] == counts[1]
-    assert not len(lost)
+    whole, one = known_places(doc, 10_000, kind, 6, lost)
+    for window in (48, 64, 100):  # the owner sees at least six words beyond the seam
+        cut, several = known_places(doc, window, kind, 6, lost)
+        assert (one, several > 3) == (1, True)
+        assert cut == whole, "each once, and nothing else"
+    assert set(whole.values()) == {1} and not len(lost)
+
+
+def test_a_span_across_a_seam_that_its_owner_does_not_see_is_known_in_no_window() -> None:
+    doc = replace(document(words(200)), complete=True)
+    whole, _ = known_places(doc, 10_000, "span", 12, Lost())
+    cut, _ = known_places(doc, 32, "span", 12, Lost())  # windows of 32 words, four of them beyond the seam
+    assert not cut - whole and set(cut.values()) == {1}
+    assert all(last - first > 4 for first, last, _ in whole - cut)
 
 
 def test_batches_of_any_size_give_the_same(tmp_path: Path) -> None:
@@ -129,7 +153,7 @@ def test_batches_fit_the_budget_and_lose_nobody() -> None:
 
 def test_a_saved_model_is_one_folder_that_may_move(tmp_path: Path) -> None:
     tagger = new_tagger("crf")
-    save_tagger(tagger, tmp_path / "a" / "model")
+    save(tagger, tmp_path / "a" / "model")
     shutil.move(tmp_path / "a", tmp_path / "b")
     again = load(tmp_path / "b")
     docs = [document(words(20, n), str(n)) for n in range(10)]
@@ -139,16 +163,16 @@ def test_a_saved_model_is_one_folder_that_may_move(tmp_path: Path) -> None:
 
 
 def test_a_model_that_scores_otherwise_is_refused(tmp_path: Path) -> None:
-    save_tagger(new_tagger(), tmp_path)
+    save(new_tagger(), tmp_path)
     config = json.loads((tmp_path / CONFIG).read_text())
     config["canaries"][2][5] += 0.05
     (tmp_path / CONFIG).write_text(json.dumps(config))
     with pytest.raises(ModelFileError, match="no longer scores as it did"):
-        load_tagger(tmp_path)
+        load(tmp_path)
     config["canaries"][2][5] = float("nan")
     (tmp_path / CONFIG).write_text(json.dumps(config))
     with pytest.raises(ModelFileError, match="no longer scores as it did"):
-        load_tagger(tmp_path)
+        load(tmp_path)
 
 
 # a pickle that, if anybody loaded it, would run `touch x`
@@ -241,13 +265,13 @@ def test_damaged_and_hostile_folders_are_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "model"
-    save_tagger(new_tagger(), folder)
+    save(new_tagger(), folder)
     damage(folder, how)
     if how == "remote code":
         import lacuner.models.pretrained  # noqa: F401 (loading the library takes seconds, and is not the point)
     start = time.perf_counter()
     with pytest.raises(ModelFileError) as caught:
-        load_tagger(folder)
+        load(folder)
     assert caught.value.file is not None and str(folder) in caught.value.file
     assert "\n" not in caught.value.problem
     assert not (tmp_path / "x").exists(), "nothing was run"
@@ -255,7 +279,7 @@ def test_damaged_and_hostile_folders_are_one_sentence(
 
 
 def test_a_pickle_beside_a_good_file_is_never_looked_at(tmp_path: Path) -> None:
-    save_tagger(new_tagger(), tmp_path)
+    save(new_tagger(), tmp_path)
     (tmp_path / "pytorch_model.bin").write_bytes(BOMB)
     os.chmod(tmp_path / "pytorch_model.bin", 0)
-    assert load_tagger(tmp_path).labels == ("LOC", "PER")
+    assert load(tmp_path).labels == ("LOC", "PER")

@@ -1,14 +1,19 @@
 """The conformance suite: what every recipe must do, whatever its paper says.
 
 Trains on twenty documents; gives the same bytes again, whatever the order of the documents and the hash seed; goes on
-after a kill (tests/training/test_kill.py); never takes an unsure span for a negative; never sees gold it does not need;
-survives documents and batches without entities; says in one sentence when nothing can be learned.
+after a kill (tests/training/test_kill.py); learns nothing from an unsure span, whatever is said of it; never sees gold
+it does not need; survives documents and batches without entities; says in one sentence when nothing can be learned.
+
+Usage: python -m tests.recipes.check_recipe FOLDER RECIPE=HEAD...
+Prints the hash of each recipe's weights as JSON: another process has another hash seed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +26,10 @@ from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.demo import build
 from lacuner.errors import TrainingError
+from lacuner.models.entity_type import EntityTypeHead
+from lacuner.models.span import SpanHead
 from lacuner.models.targets import CorpusTargets
+from lacuner.models.token import TokenHead
 from lacuner.recipes import RECIPES
 from lacuner.recipes.parts import Splits
 from lacuner.recipes.train import Trained, train
@@ -44,12 +52,13 @@ class Case:
     """One recipe with a head, on twenty documents."""
 
     def __init__(self, recipe: str, head: str) -> None:
-        self.recipe = recipe
+        has_head = "head" in RECIPES[recipe].Config.model_fields
+        self.recipe, self.head = recipe, head if has_head else ""
         demo = build()
         self.gold = demo.train[:20]
         self.weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in self.gold]
         self.dev = demo.dev[:10]
-        settings = [*SETTINGS, f"head.kind={head}"] if "head" in RECIPES[recipe].Config.model_fields else []
+        settings = [*SETTINGS, f"head.kind={head}"] if has_head else []
         self.config = load_config(RECIPES[recipe].Config, settings=settings)
 
     def run(self, folder: Path, seed: int = 1, **data: Any) -> Trained:
@@ -104,30 +113,73 @@ def _check_empty(case: Case, folder: Path) -> None:
 
 
 def _check_unsure(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second word of every document is unsure: nothing that touches it may ever be known."""
+    """The second word of every document is unsure: nothing that touches it is ever known, or teaches anything."""
     gold = [doc for doc in build().train[:200] if doc.spans and _second_word_is_free(doc)][:20]
     assert len(gold) == 20
-    gold = [replace(doc, unsure=(Span(*words_of(doc)[1], ""),)) for doc in gold]
+    known, gradients = _spy(monkeypatch)
+    _run_unsure(case, folder / "f", [replace(doc, unsure=(Span(*words_of(doc)[1], ""),)) for doc in gold])
+    monkeypatch.undo()
+    assert bool(known) == (case.recipe != "dictionary")
+    assert bool(gradients) == (case.head not in ("", "crf")), "in a CRF unknown words take part in the sum"
+    assert all(seen.any() for seen in known) and (not gradients or any(seen.any() for seen in gradients))
+    for seen in (*known, *gradients):
+        assert not seen[:, 1].any()
+        if case.head == "span":  # those from the first word that reach the second, too
+            assert not seen[:, 0, 1:].any()
+    # what is said of an unsure word beyond that makes no difference
+    label = next(span.label for doc in gold for span in doc.spans)
+    said = [
+        replace(doc, unsure=(Span(*words_of(doc)[1], label, 0.9, "x"),), rejected=(Span(*words_of(doc)[1], ""),))
+        for doc in gold
+    ]
+    _run_unsure(case, folder / "g", said)
+    assert weights(folder / "f") == weights(folder / "g"), "what is unsure has no influence"
+
+
+def _run_unsure(case: Case, folder: Path, gold: list[Document]) -> None:
     weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in gold]
-    seen: list[torch.Tensor] = []
+    case.run(folder, weak=weak, gold=gold if "gold" in RECIPES[case.recipe].NEEDS else Poisoned())
+
+
+def _spy(monkeypatch: pytest.MonkeyPatch) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """What is known in each batch, and what the loss tells each output: a recipe may draw negatives of its own."""
+    known: list[torch.Tensor] = []
+    gradients: list[torch.Tensor] = []
     collate = CorpusTargets.collate
 
-    def spy(self: CorpusTargets, indices: Any) -> Any:
+    def collated(self: CorpusTargets, indices: Any) -> Any:
         targets = collate(self, indices)
-        seen.append(targets.known)
+        known.append(targets.known)
         return targets
 
-    monkeypatch.setattr(CorpusTargets, "collate", spy)
-    case.run(folder / "f", weak=weak, gold=gold if "gold" in RECIPES[case.recipe].NEEDS else Poisoned())
-    monkeypatch.undo()
-    assert bool(seen) == (case.recipe != "dictionary")
-    for known in seen:
-        assert known.any()
-        assert not known[:, 1].any()
-        if known.dim() == 3:  # spans: those from the first word that reach the second, too
-            assert not known[:, 0, 1:].any()
+    monkeypatch.setattr(CorpusTargets, "collate", collated)
+    outputs = {TokenHead: ("logits",), SpanHead: ("logits",), EntityTypeHead: ("entity", "types")}
+    for head, names in outputs.items():
+
+        def forward(self: Any, *args: Any, whole: Any = head.forward, names: Any = names) -> Any:
+            scores = whole(self, *args)
+            for output in [getattr(scores, name) for name in names]:
+                if output.requires_grad:
+                    output.register_hook(lambda gradient: gradients.append(gradient != 0))
+            return scores
+
+        monkeypatch.setattr(head, "forward", forward)
+    return known, gradients
 
 
 def _second_word_is_free(doc: Document) -> bool:
     words = words_of(doc)
     return len(words) > 1 and not any(span.start < words[1][1] and words[1][0] < span.end for span in doc.spans)
+
+
+def main() -> None:
+    folder, *cases = sys.argv[1:]
+    hashes = {}
+    for recipe, head in (case.split("=") for case in cases):
+        Case(recipe, head).run(Path(folder) / recipe)
+        hashes[recipe] = weights(Path(folder) / recipe)
+    sys.stdout.write(json.dumps(hashes))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from lacuner.recipes import RECIPES
-from tests.recipes.check_recipe import Case, check_recipe
+from tests.conftest import ROOT
+from tests.recipes.check_recipe import Case, check_recipe, weights
 
 
 def heads(recipe: str) -> tuple[str, ...]:
@@ -19,9 +24,24 @@ def heads(recipe: str) -> tuple[str, ...]:
     return (own, *[head for head in get_args(kind.annotation) if head != own])
 
 
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The hash of each recipe's weights, trained in one other process with another hash seed."""
+    env = {**os.environ, "PYTHONHASHSEED": "78" if os.environ.get("PYTHONHASHSEED") == "77" else "77"}
+    cases = [f"{recipe}={heads(recipe)[0]}" for recipe in RECIPES]
+    command = [sys.executable, "-m", "tests.recipes.check_recipe", str(tmp_path_factory.mktemp("elsewhere")), *cases]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    hashes: dict[str, str] = json.loads(done.stdout)
+    return hashes
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_every_recipe_conforms(recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_recipe_conforms(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: dict[str, str]
+) -> None:
     check_recipe(Case(recipe, heads(recipe)[0]), tmp_path, monkeypatch)
+    assert weights(tmp_path / "a") == elsewhere[recipe], "another process and hash seed, the same bytes"
 
 
 @pytest.mark.slow

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +15,19 @@ import torch
 from lacuner.config import load_config
 from lacuner.demo import build
 from lacuner.errors import ConfigError
+from lacuner.evaluate import score
+from lacuner.evaluate.threshold import THRESHOLDS
 from lacuner.losses.negatives import how_many
+from lacuner.models.files import load
+from lacuner.models.tagger import Tagger
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES, negative_sampling, nrces
+from lacuner.recipes.heldout import judged_by_halves
 from lacuner.recipes.parts import Splits
 from lacuner.recipes.spans import SpanSet, new_span_set
 from lacuner.recipes.train import train
 from lacuner.training.run import Run
-from lacuner.types import Document, Span
+from lacuner.types import Batch, Document, Span, SpanScores
 
 SAMPLERS = ["uniform", "weighted", "top", "middle", "bottom"]
 
@@ -103,16 +111,18 @@ def test_nrces_draws_its_negatives_once_and_about_half(weak: list[Document], tmp
     assert torch.equal(other.data.targets.known, spans.data.targets.known)
 
 
-def test_nrces_chooses_w_by_dev(weak: list[Document], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("recipe", "setting", "stages"), [("nrces", "w", {"w2", "w5"}), ("negative_sampling", "rate", {"rate2", "rate5"})]
+)
+def test_dev_chooses(recipe: str, setting: str, stages: set[str], weak: list[Document], tmp_path: Path) -> None:
     said: list[str] = []
-    settings = ["try_w=[2.0, 5.0]", "train.epochs=1", "train.budget=128"]
-    config = load_config(nrces.Config, settings=settings)
-    dev = build().dev[:10]
-    train("nrces", Splits(weak=weak, dev=dev), tmp_path / "a", config, say=said.append)
-    assert {path.name for path in (tmp_path / "a" / "stages").iterdir()} == {"w2", "w5"}
-    assert any("with w = 2" in line and "with w = 5" in line for line in said)
-    train("nrces", Splits(weak=weak), tmp_path / "b", config)
-    assert {path.name for path in (tmp_path / "b" / "stages").iterdir()} == {"train"}, "without dev w is fixed"
+    settings = [f"try_{setting}=[2.0, 5.0]", "train.epochs=1", "train.budget=128"]
+    config = load_config(RECIPES[recipe].Config, settings=settings)
+    train(recipe, Splits(weak=weak, dev=build().dev[:10]), tmp_path / "a", config, say=said.append)
+    assert {path.name for path in (tmp_path / "a" / "stages").iterdir()} == stages
+    assert any(f"with {setting} = 2" in line and f"with {setting} = 5" in line for line in said)
+    train(recipe, Splits(weak=weak), tmp_path / "b", config)
+    assert {path.name for path in (tmp_path / "b" / "stages").iterdir()} == {"train"}, "without dev it is fixed"
 
 
 @pytest.mark.parametrize("recipe", ["negative_sampling", "nrces"])
@@ -121,9 +131,60 @@ def test_they_refuse_a_token_head(recipe: str) -> None:
         load_config(RECIPES[recipe].Config, settings=["head.kind=token"])
 
 
+def test_a_threshold_is_kept_with_the_model_and_without_dev_there_is_none(weak: list[Document], tmp_path: Path) -> None:
+    dev = build().dev[:20]
+    for settings, given, expected in ([["head.threshold=0.9"], dev, 0.9], [[], None, None], [[], dev, "dev"]):
+        config = load_config(nrces.Config, settings=["train.epochs=2", *settings])
+        folder = tmp_path / str(expected)
+        trained = train("nrces", Splits(weak=weak, dev=given), folder, config)
+        loaded = load(folder)
+        assert isinstance(loaded, Tagger)
+        if expected != "dev":
+            assert loaded.model.head.threshold == expected
+            continue
+        assert loaded.model.head.threshold in THRESHOLDS
+        rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        best = max(row["dev"]["f1"] for row in rows)
+        assert score(dev, trained.tagger.predict(dev)).exact.f1 == pytest.approx(best), "as it was when it was chosen"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["negative_sampling", "nrces"])
 def test_with_lstm_and_without_dev(recipe: str, weak: list[Document], tmp_path: Path) -> None:
     config = load_config(RECIPES[recipe].Config, settings=["encoder.name=lstm", "train.epochs=2"])
     trained = train(recipe, Splits(weak=[replace(doc, complete=False) for doc in weak]), tmp_path, config)
     assert trained.tagger.labels
+
+
+def test_halves_are_judged_by_the_model_of_the_other_half(weak: list[Document], tmp_path: Path) -> None:
+    """A model that says of every span how many documents it learned from, and that no other half looked in."""
+    spans = spans_of(weak, tmp_path)
+    seen: list[set[str]] = []
+
+    class Model(torch.nn.Module):
+        def __init__(self, number: float) -> None:
+            super().__init__()
+            self.encoder, self.number = spans.model.encoder, torch.nn.Parameter(torch.tensor(number))
+
+        def forward(self, batch: Batch) -> SpanScores:
+            shape = (*batch.mask.shape, spans.model.head.widths, 2)
+            return SpanScores(torch.full(shape, self.number.item()), torch.ones(shape[:-1], dtype=torch.bool))
+
+    def learn(docs: Sequence[Document], name: str) -> Any:
+        seen.append({doc.id for doc in docs})
+        return Model(float(len(seen)))
+
+    found = judged_by_halves(spans, weak, learn, lambda logits: logits[..., 0])
+    assert seen[0].isdisjoint(seen[1]) and seen[0] | seen[1] == {doc.id for doc in weak}
+    for number, (start, end) in enumerate(zip(spans.open.offsets[:-1], spans.open.offsets[1:], strict=True)):
+        half = spans.data.sentences.document[number] % 2
+        assert (found[start:end] == half + 1).all()
+        assert weak[spans.data.sentences.document[number]].id not in seen[half]
+
+
+def test_a_held_out_oracle_trains(weak: list[Document], tmp_path: Path) -> None:
+    settings = ["sampler=weighted", "oracle=heldout", "train.epochs=1", "train.budget=128"]
+    config = load_config(negative_sampling.Config, settings=settings)
+    trained = train("negative_sampling", Splits(weak=weak), tmp_path, config)
+    assert trained.tagger.labels
+    assert {path.name for path in (tmp_path / "stages").iterdir()} == {"half0", "half1", "train"}

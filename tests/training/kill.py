@@ -24,9 +24,8 @@ from lacuner import files
 from lacuner.config import load_config
 from lacuner.demo import build
 from lacuner.models import files as model_files
-from lacuner.models import lookup
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import RECIPES, suspects
+from lacuner.recipes import RECIPES, removed, suspects
 from lacuner.recipes.parts import Splits
 from lacuner.recipes.train import train
 from lacuner.training import loop, run
@@ -68,7 +67,7 @@ def arm(point: str) -> None:
                     stream.flush()
                     die()
 
-        for module in (run, model_files, suspects, lookup):
+        for module in (run, model_files, suspects, removed):
             module.atomic_write = half  # type: ignore[attr-defined]
 
 
@@ -102,6 +101,7 @@ def in_child(*args: Any) -> int:
 
 def digest(folder: Path) -> dict[str, str]:
     names = ["model/model.safetensors", "model/config.json", "model/names.json", "metrics.jsonl", "suspects.jsonl"]
+    names += ["removed.jsonl", "o_values.safetensors"]
     found = [folder / name for name in names if (folder / name).exists()]
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
 

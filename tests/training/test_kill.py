@@ -14,6 +14,7 @@ import pytest
 
 from lacuner.recipes import RECIPES
 from tests.conftest import ROOT
+from tests.recipes.test_recipes import heads
 
 TRAINED = [name for name in RECIPES if name != "dictionary"]
 
@@ -47,11 +48,10 @@ def test_trust_survives_twenty_kills(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("recipe", [name for name in TRAINED if name != "trust"])
 def test_the_others_survive_one(recipe: str, tmp_path: Path) -> None:
-    survive(tmp_path, recipe, ["step:3"], "crf" if recipe == "partial" else "token")
+    survive(tmp_path, recipe, ["step:3"], heads(recipe)[0])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", TRAINED)
-@pytest.mark.parametrize("head", ["token", "span", "crf"])
+@pytest.mark.parametrize(("recipe", "head"), [(recipe, head) for recipe in TRAINED for head in heads(recipe)])
 def test_all_survive_twenty(recipe: str, head: str, tmp_path: Path) -> None:
     survive(tmp_path, recipe, points(2, 20), head)

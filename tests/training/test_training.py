@@ -12,13 +12,19 @@ import torch
 from lacuner.config import load_config
 from lacuner.demo import build
 from lacuner.errors import ConfigError, ModelFileError, TrainingError
+from lacuner.models.build import build_head
+from lacuner.models.model import Model
+from lacuner.models.tiny import TinyConfig, TinyEncoder
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits
+from lacuner.recipes.parts import Splits, believe
 from lacuner.recipes.train import Trained, train
 from lacuner.training import loop
 from lacuner.training.batches import epoch_batches
+from lacuner.training.data import training_set
 from lacuner.training.optimizer import set_rate
-from lacuner.training.run import Run
+from lacuner.training.run import Run, Stage
+from lacuner.training.settings import TrainConfig
+from lacuner.types import Lost
 
 DEMO = build()
 GOLD, DEV = DEMO.train[:60], DEMO.dev[:20]
@@ -96,28 +102,51 @@ def test_without_dev_the_last_epoch_is_kept_and_with_dev_the_best(
     assert torch.equal(next(best.tagger.model.parameters()), weights[0])  # type: ignore[union-attr]
 
 
-def test_when_memory_runs_out_the_batch_is_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lacuner.recipes import parts
+@pytest.mark.parametrize("kind", ["token", "span", "crf"])
+def test_when_memory_runs_out_the_batch_is_halved_and_the_step_is_the_same(kind: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    encoder = TinyEncoder(TinyConfig(width=32, layers=1, rows=512, dropout=0, feature_dropout=0, word_dropout=0))
+    labels = sorted({span.label for doc in GOLD for span in doc.spans})
+    model = Model(encoder, build_head({"kind": kind, "labels": labels, "dropout": 0}, encoder.width))
+    fresh = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    # a third of the documents is incomplete, so that halves have different numbers of known words
+    docs = [doc if i % 3 else replace(doc, complete=False, spans=()) for i, doc in enumerate(GOLD[:13])]
+    data = training_set(model, docs, Lost())
+    step = believe(data)
+    config = TrainConfig(learning_rate=0.1, head_learning_rate=0.1, budget=512, device="cpu")
+    results = []
+    for most in (13, 6, 1):
+        sizes: list[int] = []
 
-    believe = parts.believe
-    sizes: list[int] = []
-
-    def tight(data: Any, *args: Any) -> Any:
-        step = believe(data, *args)
-
-        def stepped(indices: Any) -> Any:
-            if len(indices) > 4:
+        def tight(indices: np.ndarray, most: int = most, sizes: list[int] = sizes) -> loop.StepLoss:
+            if len(indices) > most:
                 raise torch.OutOfMemoryError("CUDA out of memory")
             sizes.append(len(indices))
             return step(indices)
 
-        return stepped
+        model.load_state_dict(fresh)
+        trainer = loop._Trainer(model, data.features, config, Stage(Run(tmp_path, {"seed": 1}), f"most {most}"))
+        sums = trainer._learn(tight, np.arange(13), 0)
+        gradients = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+        weights = [parameter.detach().clone() for parameter in model.parameters()]
+        results.append((sums, gradients, weights))
+        assert sizes[-1] <= most
+    assert sum(gradient.abs().sum() for gradient in results[0][1]) > 0.1
+    for sums, gradients, weights in results[1:]:
+        assert sums == pytest.approx(results[0][0], rel=1e-5)
+        assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(gradients, results[0][1], strict=True))
+        # Adam divides by the gradient's size, so that rounding shows where it is almost zero
+        moved = [(a - b).abs().mean() for a, b in zip(weights, results[0][2], strict=True)]
+        assert max(moved) < 1e-4 < (results[0][2][0] - fresh["encoder.table"]).abs().mean()
 
-    monkeypatch.setattr(parts, "believe", tight)
-    halved = run(tmp_path / "halved", "head.dropout=0")
-    assert sizes and max(sizes) <= 4
-    rows = [json.loads(line) for line in (halved.run.folder / "metrics.jsonl").read_text().splitlines()]
-    assert rows[-1]["loss"] < rows[0]["loss"]
+
+def test_a_sentence_that_fits_no_memory_ends_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> Any:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr("lacuner.recipes.parts.believe", lambda *_: full)
+    with pytest.raises(TrainingError, match="not enough memory for a single sentence"):
+        run(tmp_path / "r")
 
 
 def test_a_loss_that_is_not_a_number_ends_with_a_sentence(tmp_path: Path) -> None:
@@ -188,8 +217,9 @@ def test_a_label_that_fits_no_words_is_unsure_never_negative() -> None:
 
 
 def test_names_learned_by_heart_are_found_in_other_white_space(tmp_path: Path) -> None:
-    from lacuner.models.lookup import LookupTagger, load_lookup
+    from lacuner.models.files import load, save
+    from lacuner.models.lookup import LookupTagger
 
-    LookupTagger({"New York": "LOC", "Caf\u00e9": "ORG"}).save(tmp_path)
-    found = load_lookup(tmp_path)("In New\n York the Cafe\u0301 was shut")
+    save(LookupTagger({"New York": "LOC", "Caf\u00e9": "ORG"}), tmp_path)
+    found = load(tmp_path)("In New\n York the Cafe\u0301 was shut")
     assert [span.label for span in found.spans] == ["LOC", "ORG"]

@@ -35,7 +35,7 @@ def evaluate(
     reading = options.read_options(encoding, scheme, columns=(separator, token_column, tag_column), strict=strict)
     truth = Watched(gold, format=format, complete=True, options=reading)
     unread = 0
-    if any((predictions / name).is_file() for name in ("run.json", "config.json", "names.json")):
+    if any((predictions / name).is_file() for name in ("run.json", "config.json")):
         from lacuner.models.files import load
 
         docs = list(truth)

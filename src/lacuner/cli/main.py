@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from lacuner import __version__
-from lacuner.cli import annotate, bench, check, evaluate, noise, predict, recipes, train
+from lacuner.cli import annotate, audit, augment, bench, check, evaluate, noise, predict, pretrain, recipes, train
 from lacuner.errors import LacunerError
 
 app = typer.Typer(
@@ -42,10 +42,13 @@ def _options(
 app.command("check")(check.check)
 app.command("annotate")(annotate.annotate)
 app.add_typer(noise.app, name="noise")
+app.command("pretrain")(pretrain.pretrain)
+app.command("augment")(augment.augment)
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("bench")(bench.bench)
+app.add_typer(audit.app, name="audit")
 app.command("recipes")(recipes.recipes)
 
 

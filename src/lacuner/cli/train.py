@@ -18,7 +18,9 @@ SHOWN = 20
 
 def train(
     out: Annotated[Path, typer.Option("--out", help="The run folder; the same command continues an unfinished run.")],
-    recipe: Annotated[str, typer.Option("--recipe", help="How to train; `lacuner recipes` lists them.")] = "trust",
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="How to train; `lacuner recipes` lists them.")
+    ] = "negative_sampling",
     weak: Annotated[list[Path] | None, typer.Option("--weak", help="Labels with gaps; may be repeated.")] = None,
     gold: Annotated[list[Path] | None, typer.Option("--gold", help="Complete labels; may be repeated.")] = None,
     dev: Annotated[Path | None, typer.Option("--dev", help="Complete labels to choose the best epoch by.")] = None,

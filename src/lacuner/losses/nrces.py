@@ -18,7 +18,7 @@ def nrces(
     scores: SpanScores,
     targets: Targets,
     beta: float,
-    sigmoid: Sigmoid = "bounded",
+    sigmoid: Sigmoid = "margin",
     positives: Part = "ce",
     negatives: Part = "faded",
 ) -> Tensor:

@@ -10,21 +10,27 @@ Reference: Zhang and Liu (2014), "Multicategory angle-based large-margin classif
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from lacuner.errors import ConfigError
 
+MOST_CLASSES = 4096
+"""The simplex has a number for each pair of classes, and no weight shows it."""
+
 
 def simplex(corners: int) -> Tensor:
     """The corners `[k, k - 1]` of a regular simplex around the origin: of length 1, at equal angles, sum zero."""
-    if corners < 2:
-        raise ConfigError(f"an angle-based output needs at least two classes, not {corners}")
+    if not 2 <= corners <= MOST_CLASSES:
+        raise ConfigError(f"an angle-based output needs from two to {MOST_CLASSES:,} classes, not {corners:,}")
     sides = corners - 1
-    points = torch.empty(corners, sides, dtype=torch.float64)
+    # on the CPU even where a model is built without numbers: there, arithmetic takes seconds to load
+    real: dict[str, Any] = {"dtype": torch.float64, "device": "cpu"}
+    points = torch.empty(corners, sides, **real)
     points[0] = 1 / sqrt(sides)
-    points[1:] = -(1 + sqrt(corners)) / sides**1.5 + sqrt(corners / sides) * torch.eye(sides, dtype=torch.float64)
+    points[1:] = -(1 + sqrt(corners)) / sides**1.5 + sqrt(corners / sides) * torch.eye(sides, **real)
     return points
 
 

@@ -24,6 +24,7 @@ from lacuner.models.angle import output_layer
 from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.schemes import Scheme, TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
+from lacuner.models.token import only_entities, with_non_entity
 from lacuner.types import Annotation, CRFScores, Found, Lost, Targets
 
 IMPOSSIBLE = -1e30
@@ -33,17 +34,27 @@ Unknown = Literal["marginal", "drop"]
 
 
 class CRFHead(nn.Module):
-    """Dropout, one linear (or angle-based) layer for the emissions, and learned transitions."""
+    """Dropout, one linear (or angle-based) layer for the emissions, and learned transitions.
+
+    `non_entity` as in `TokenHead`.
+    """
 
     allowed: Tensor
     allowed_start: Tensor
     allowed_end: Tensor
 
     def __init__(
-        self, width: int, labels: Sequence[str], scheme: Scheme = "BIO", dropout: float = 0.3, angle: bool = False
+        self,
+        width: int,
+        labels: Sequence[str],
+        scheme: Scheme = "BIO",
+        dropout: float = 0.3,
+        angle: bool = False,
+        non_entity: bool = False,
     ) -> None:
         super().__init__()
-        self.tags = TagSet(tuple(labels), scheme)
+        self.tags = with_non_entity(labels, scheme) if non_entity else TagSet(tuple(labels), scheme)
+        self.non_entity = non_entity
         self.dropout = check_rate(dropout)
         self.angle = angle
         self.output = output_layer(width, len(self.tags), angle)
@@ -55,7 +66,7 @@ class CRFHead(nn.Module):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.tags.labels
+        return self.tags.labels[:-1] if self.non_entity else self.tags.labels
 
     def forward(self, vectors: Tensor, mask: Tensor) -> CRFScores:
         emissions = self.output(drop_features(vectors, self.dropout, self.training)).float()
@@ -71,7 +82,8 @@ class CRFHead(nn.Module):
         with torch.no_grad():
             path = best_path(scores)
             found = self.tags.decode(path.cpu().numpy(), np.ones(tuple(path.shape)))
-            return found._replace(score=_span_probability(scores, path, found, self.tags))
+            found = found._replace(score=_span_probability(scores, path, found, self.tags))
+            return only_entities(found, self.labels)
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
         return token_targets(annotations, self.tags, lost)
@@ -83,23 +95,29 @@ class CRFHead(nn.Module):
             "scheme": self.tags.scheme,
             "dropout": self.dropout,
             "angle": self.angle,
+            "non_entity": self.non_entity,
         }
 
 
 def log_likelihood(scores: CRFScores, targets: Targets, unknown: Unknown = "marginal") -> Tensor:
     """Log probability of what is known, one number a sentence; exactly 0 where nothing is."""
-    known = targets.known & scores.mask
-    tags = scores.logits.shape[-1]
-    fixed = functional.one_hot(targets.labels.clamp(0, tags - 1), tags).bool() | ~known.unsqueeze(-1)
+    known, fixed = targets.known & scores.mask, known_tags(scores, targets)
     # both sums in one pass, the constrained one first: half as many steps through time
     allowed = torch.cat([fixed, torch.ones_like(fixed)])
     skipped = torch.cat([~known, ~known]) if unknown == "drop" else None
     both = torch.cat([scores.logits, scores.logits]), torch.cat([scores.mask, scores.mask])
-    above, below = _log_sum(scores, *both, allowed, skipped).chunk(2)
+    above, below = log_sum(scores, *both, allowed, skipped).chunk(2)
     return torch.where(known.any(dim=1), above - below, 0.0)
 
 
-def _log_sum(scores: CRFScores, logits: Tensor, mask: Tensor, allowed: Tensor, skipped: Tensor | None) -> Tensor:
+def known_tags(scores: CRFScores, targets: Targets) -> Tensor:
+    """Which tags each word may have `[batch, words, tags]`: its own if it is known, else any."""
+    tags = scores.logits.shape[-1]
+    known = (targets.known & scores.mask).unsqueeze(-1)
+    return functional.one_hot(targets.labels.clamp(0, tags - 1), tags).bool() | ~known
+
+
+def log_sum(scores: CRFScores, logits: Tensor, mask: Tensor, allowed: Tensor, skipped: Tensor | None) -> Tensor:
     """Log of the sum over all tag sequences that use only allowed tags."""
     alpha = scores.start + logits[:, 0]
     if skipped is not None:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 
 from lacuner.annotate.entries import Entry
 from lacuner.annotate.matcher import Matcher
-from lacuner.errors import ModelFileError
-from lacuner.files import atomic_write
 from lacuner.types import Document, Span
-
-FILE = "names.json"
 
 
 class LookupTagger:
@@ -41,10 +34,6 @@ class LookupTagger:
         [doc] = self.predict([Document("1", text)])
         return doc
 
-    def save(self, folder: str | PathLike[str]) -> None:
-        with atomic_write(Path(folder) / FILE) as stream:
-            stream.write(json.dumps(self.names, ensure_ascii=False, sort_keys=True, indent=0).encode())
-
 
 def learn_names(docs: Iterable[Document]) -> LookupTagger:
     """The labelled names of some documents."""
@@ -53,15 +42,3 @@ def learn_names(docs: Iterable[Document]) -> LookupTagger:
         for span in doc.spans:
             seen.setdefault(doc.text[span.start : span.end], Counter())[span.label] += 1
     return LookupTagger({name: min(votes, key=lambda label: (-votes[label], label)) for name, votes in seen.items()})
-
-
-def load_lookup(folder: str | PathLike[str]) -> LookupTagger:
-    """Read back what `save` wrote."""
-    path = Path(folder) / FILE
-    try:
-        names = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelFileError("this is not a list of names", file=path) from error
-    if not isinstance(names, dict) or not all(isinstance(label, str) and name for name, label in names.items()):
-        raise ModelFileError("this is not a list of names", file=path)
-    return LookupTagger(names)

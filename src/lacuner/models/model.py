@@ -16,6 +16,8 @@ class Model(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.head = head
+        if hasattr(head, "tie"):
+            head.tie(encoder)
 
     def forward(self, batch: Batch) -> Any:
         return self.head(self.encoder(batch), batch.mask)

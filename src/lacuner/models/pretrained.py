@@ -6,6 +6,7 @@ The only module that imports transformers. Nothing here ever runs code from a mo
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -24,6 +25,8 @@ from lacuner.types import Batch, Features
 
 _FORBIDDEN = ("auto_map", "trust_remote_code", "quantization_config", "custom_pipelines")
 _NOT_KEPT = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
+_READ = (".json", ".txt", ".model", ".safetensors")
+"""Endings of the files that an encoder is read from."""
 _SHAPES = 7
 _MOST_PIECES = 64
 _USUAL_LIMIT = 512
@@ -147,7 +150,8 @@ class PretrainedEncoder(nn.Module):
         tensors = {"ids": ids, "attention": attention.astype(np.int64), "first": at, "owner": owner, "shape": shape}
         return Batch(torch.from_numpy(mask), {name: torch.from_numpy(array) for name, array in tensors.items()})
 
-    def forward(self, batch: Batch) -> Tensor:
+    def pieces(self, batch: Batch) -> Tensor:
+        """Vectors of all sub-words, and of the marks before and after them."""
         tensors = batch.tensors
         if self.uses_shapes:
             embedded = self.model.get_input_embeddings()(tensors["ids"]) + self.shapes(tensors["shape"])
@@ -155,6 +159,10 @@ class PretrainedEncoder(nn.Module):
         else:
             output = self.model(input_ids=tensors["ids"], attention_mask=tensors["attention"])
         hidden: Tensor = output.last_hidden_state
+        return hidden
+
+    def forward(self, batch: Batch) -> Tensor:
+        hidden, tensors = self.pieces(batch), batch.tensors
         if self.settings.pooling == "first":
             return hidden.gather(1, tensors["first"].unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
         owner, words = tensors["owner"], batch.mask.shape[1]
@@ -175,9 +183,7 @@ class PretrainedEncoder(nn.Module):
 
 def open_pretrained(name: str, settings: PretrainedConfig = PretrainedConfig()) -> PretrainedEncoder:  # noqa: B008 frozen
     """The encoder in a folder, read offline, or, if there is no such folder, of that name on the hub."""
-    local = Path(name).is_dir()
-    if not local and (name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1):
-        raise ModelFileError("there is no such folder", file=name)
+    local = is_local(name)
     if local:
         for file in ("config.json", "tokenizer_config.json"):
             _check_folder(Path(name) / file, required=file == "config.json")
@@ -192,8 +198,7 @@ def open_pretrained(name: str, settings: PretrainedConfig = PretrainedConfig()) 
     except ModelFileError:
         raise
     except Exception as error:  # the library raises whatever its file readers raise
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelFileError(f"cannot load this encoder: {reason[0]}", file=name) from error
+        raise _cannot_load(name, error) from error
     missing = [key for key in loading["missing_keys"] if "pooler" not in key and "position_ids" not in key]
     if missing:  # the library would go on with random numbers
         raise ModelFileError(f"the weights lack {len(missing)} of the model's tensors, {missing[0]} first", file=name)
@@ -203,6 +208,33 @@ def open_pretrained(name: str, settings: PretrainedConfig = PretrainedConfig()) 
     unknown = next(number for number in ids if number is not None)
     numbers = {"unknown": unknown, "pad": tokenizer.pad_token_id or 0}
     return PretrainedEncoder(_bare(model), tokenizer.backend_tokenizer, numbers, settings)
+
+
+def fingerprint(name: str) -> str:
+    """What tells this encoder from another under the same name: a hash of its files, or, on the hub, its commit."""
+    if not is_local(name):
+        try:
+            commit = AutoConfig.from_pretrained(name, trust_remote_code=False)._commit_hash
+        except Exception as error:  # as below
+            raise _cannot_load(name, error) from error
+        return str(commit or name)
+    digest = hashlib.sha256()
+    for path in sorted(path for path in Path(name).iterdir() if path.suffix in _READ and path.is_file()):
+        with path.open("rb") as stream:
+            digest.update(path.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def is_local(name: str) -> bool:
+    local = Path(name).is_dir()
+    if not local and (name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1):
+        raise ModelFileError("there is no such folder", file=name)
+    return local
+
+
+def _cannot_load(name: str, error: Exception) -> ModelFileError:
+    reason = str(error).strip().splitlines() or [type(error).__name__]
+    return ModelFileError(f"cannot load this encoder: {reason[0]}", file=name)
 
 
 def build_pretrained(settings: Mapping[str, Any], files: Mapping[str, bytes]) -> PretrainedEncoder:

@@ -27,7 +27,7 @@ class Sentences:
     """The number of the document of each sentence."""
     windows: list[Window]
     annotations: list[Annotation]
-    """What is known, if it was asked for; each word's label is known in the window that owns the word, once."""
+    """What is known, if it was asked for; what begins with a word is known in the window that owns the word, once."""
 
     @property
     def words_read(self) -> int:
@@ -53,7 +53,7 @@ def cut_sentences(
     for number, (doc, mine) in enumerate(zip(docs, tokens, strict=True)):
         prices = costs[position : position + len(mine)]
         position += len(mine)
-        known = None if lost is None else _known(doc, lost)
+        known = None if lost is None else annotation_of(doc, lost)
         spans = [] if known is None else [Chunk(*span) for span in known.spans]
         cut, too_long = cut_windows(prices, size, min(OVERLAP, size // 4), spans)
         if len(cut) > 1 and on_long == "error":
@@ -65,11 +65,12 @@ def cut_sentences(
             document.append(number)
             windows.append(piece)
             if known is not None:
-                annotations.append(known if len(cut) == 1 else _within(known, piece))
+                annotations.append(known if len(cut) == 1 else within(known, piece))
     return Sentences(words, np.array(document, dtype=np.int64), windows, annotations)
 
 
-def _known(doc: Document, lost: Lost) -> Annotation:
+def annotation_of(doc: Document, lost: Lost) -> Annotation:
+    """What a document says, in words; `lost` has what does not fit them."""
     spans = to_words(doc, doc.spans, lost) if doc.spans else []
     rejected = to_words(doc, doc.rejected, lost) if doc.rejected else []
     # a label that fits no words says nothing exact, but it is evidence: what it touches is unsure, never O
@@ -87,23 +88,26 @@ def _known(doc: Document, lost: Lost) -> Annotation:
     )
 
 
-def _within(known: Annotation, window: Window) -> Annotation:
-    """The annotation of one window: what it does not own is unknown there, because its neighbour knows it."""
+def within(known: Annotation, window: Window) -> Annotation:
+    """The annotation of one window: what begins with a word that it owns and ends with a word that it sees.
+
+    So each word, and each span that is no wider than what neighbours share to one side, is known in one window and in
+    no other. A wider span across a seam that nobody labelled may be known in none: its owner does not see its end.
+    """
     start, end, own_start, own_end = window
 
     def move(spans: Sequence[WordSpan]) -> list[WordSpan]:
         cut = [(max(a, start) - start, min(b, end) - start, label) for a, b, label in spans]
         return [span for span in cut if span[0] < span[1]]
 
-    mine = [span for span in known.spans if own_start <= span[0] < own_end and span[1] <= end]
-    # entities of the window before that reach into what this one owns, and entities that no window can hold
-    others = [span for span in known.spans if span not in mine and span[1] > start and span[0] < end]
-    context = [(start, own_start, ""), (own_end, end, "")]
-    inside = [(max(a, own_start), min(b, own_end), label) for a, b, label in known.rejected]
+    near = [span for span in known.spans if span[0] < end and start < span[1]]
+    mine = [span for span in near if own_start <= span[0] < own_end and span[1] <= end]
     return Annotation(
         length=end - start,
         spans=move(mine),
-        rejected=move([span for span in inside if span[0] < span[1]]),
-        unsure=move([*known.unsure, *context, *[(a, b, "") for a, b, _ in others]]),
+        rejected=move([span for span in known.rejected if span[0] < own_end and own_start < span[1]]),
+        unsure=move(known.unsure),
         complete=known.complete,
+        own=(own_start - start, own_end - start),
+        elsewhere=move([span for span in near if span not in mine]),
     )

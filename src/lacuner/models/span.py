@@ -43,11 +43,11 @@ class SpanHead(nn.Module):
         variant: Variant = "width",
         hidden: int = 96,
         dropout: float = 0.3,
-        threshold: float = 0.0,
+        threshold: float | None = None,
     ) -> None:
         super().__init__()
-        if not 0 <= threshold <= 1:
-            raise ConfigError(f"a threshold of {threshold} is not a probability")
+        if threshold is not None and not 0 < threshold < 1:
+            raise ConfigError(f"a threshold of {threshold} is not between 0 and 1")
         if variant not in ("width", "product"):
             raise ConfigError(f"the span scorer {variant!r} is not one of width, product")
         if not labels or len(set(labels)) < len(labels):
@@ -57,7 +57,7 @@ class SpanHead(nn.Module):
             raise ConfigError(f"a span scorer of {widths} widths and {hidden} hidden numbers can score nothing")
         self.widths, self.variant, self.hidden, self.dropout = widths, variant, hidden, check_rate(dropout)
         self.threshold = threshold
-        """Spans that are less probable are not found."""
+        """How probable a label must be for a span to be found; None: more probable than O."""
         self.start = nn.Linear(width, hidden)
         self.end = nn.Linear(width, hidden, bias=False)
         if variant == "width":
@@ -116,16 +116,18 @@ class SpanHead(nn.Module):
         }
 
 
-def greedy(scores: SpanScores, threshold: float = 0.0) -> Found:
-    """Spans whose best class is not O, the most probable first; one that overlaps a better one is dropped.
+def greedy(scores: SpanScores, threshold: float | None = None) -> Found:
+    """Spans with a label that is probable enough, the most probable first; one that overlaps a better one is dropped.
 
     Of equally probable spans the wider goes first, then the one further left.
     """
     batch, words, _, _ = scores.logits.shape
-    best, chosen = scores.logits.detach().float().softmax(dim=-1).max(dim=-1)
-    at = ((chosen > 0) & (best >= threshold) & scores.mask).nonzero(as_tuple=True)
+    probs = scores.logits.detach().float().softmax(dim=-1)
+    best, chosen = probs[..., 1:].max(dim=-1)
+    enough = best > probs[..., 0] if threshold is None else best >= threshold
+    at = (enough & scores.mask).nonzero(as_tuple=True)
     sentence, first, width = (index.cpu().numpy() for index in at)
-    score, label = best[at].cpu().numpy(), chosen[at].cpu().numpy() - 1
+    score, label = best[at].cpu().numpy(), chosen[at].cpu().numpy()
     start = sentence * words + first
     end = start + width + 1
     kept = keep_disjoint(start, end, (-start, width, score), batch * words)

@@ -2,8 +2,8 @@
 
 The rules, the same for every head: a labelled span is known. In a complete sentence everything else is known to be O;
 in any other only what lies inside a span rejected for every type. Whatever touches an unsure span is unknown, unless it
-is labelled. What a head cannot express (a label it lacks, an overlap, a span too wide) is counted in `lost`, and is
-unknown where the head has a place for it: never O.
+is labelled. Of a window only what begins with a word of its own is known. What a head cannot express (a label it lacks,
+an overlap, a span too wide) is counted in `lost`, and is unknown where the head has a place for it: never O.
 """
 
 from __future__ import annotations
@@ -86,6 +86,9 @@ class _Corpus:
     spans: _Flat
     rejected: _Flat
     unsure: _Flat
+    elsewhere: _Flat
+    own: np.ndarray
+    """Which words of the row are owned by the window that they stand in."""
 
     @property
     def length(self) -> int:
@@ -103,7 +106,11 @@ def _read(annotations: Sequence[Annotation], labels: Sequence[str], lost: Lost) 
         # in a complete sentence it says nothing new; elsewhere it leaves several labels open, which is not a target
         lost.count("rejection of a single type", int(of_one_type[~complete].sum()))
     unsure = _flat([annotation.unsure for annotation in annotations], offsets, labels)
-    return _Corpus(offsets, complete, spans, _flat(for_all, offsets, labels), unsure)
+    elsewhere = _flat([annotation.elsewhere for annotation in annotations], offsets, labels)
+    edges = np.array([each.own or (0, each.length) for each in annotations], dtype=np.int64).reshape(-1, 2)
+    own = np.zeros(offsets[-1], dtype=bool)
+    own[run_positions(offsets[:-1] + edges[:, 0], edges[:, 1] - edges[:, 0])] = True
+    return _Corpus(offsets, complete, spans, _flat(for_all, offsets, labels), unsure, elsewhere, own)
 
 
 def token_targets(annotations: Sequence[Annotation], tags: TagSet, lost: Lost) -> CorpusTargets:
@@ -111,8 +118,9 @@ def token_targets(annotations: Sequence[Annotation], tags: TagSet, lost: Lost) -
     corpus = _read(annotations, tags.labels, lost)
     known = np.repeat(corpus.complete, np.diff(corpus.offsets))
     known[corpus.rejected.words] = True
-    known[corpus.unsure.words] = False
-    known[corpus.spans.words] = False
+    known &= corpus.own
+    for unknown in (corpus.unsure, corpus.elsewhere, corpus.spans):
+        known[unknown.words] = False
     spans = corpus.spans.where(corpus.spans.label >= 0)
     kept = keep_disjoint(spans.start, spans.end, (-spans.label, -spans.start, spans.end - spans.start), corpus.length)
     lost.count("span overlaps a longer one", int((~kept).sum()))
@@ -141,6 +149,7 @@ def span_targets(annotations: Sequence[Annotation], labels: Sequence[str], width
     gone = corpus.rejected
     words = gone.words
     np.logical_or.at(known, words, steps < (np.repeat(gone.end, gone.end - gone.start) - words)[:, None])
+    known &= corpus.own[:, None]
     _forget_touching(known, corpus, widths)
     spans = corpus.spans
     wide = spans.end - spans.start > widths

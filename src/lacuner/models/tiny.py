@@ -105,7 +105,8 @@ class TinyEncoder(nn.Module):
     def __init__(self, settings: TinyConfig = TinyConfig()) -> None:  # noqa: B008 frozen
         super().__init__()
         self.settings = settings
-        self.table = nn.Parameter(torch.randn(settings.rows, settings.feature) * 0.1)
+        self.table = nn.Parameter(torch.empty(settings.rows, settings.feature))
+        nn.init.normal_(self.table, std=0.1)
         self.mix = nn.Linear(len(GROUPS) * settings.feature, 2 * settings.width)
         self.layers = nn.ModuleList(_Convolution(settings.width, settings.dropout) for _ in range(settings.layers))
         if settings.heads:

@@ -9,7 +9,20 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from lacuner.recipes import dictionary, negative_sampling, nrces, oracle, partial, supervised, trust
+from lacuner.recipes import (
+    bond,
+    dictionary,
+    negative_sampling,
+    nrces,
+    oracle,
+    partial,
+    pu,
+    roster,
+    supervised,
+    trust,
+    two_step,
+    weighted_partial,
+)
 
 RECIPES: dict[str, ModuleType] = {
     "dictionary": dictionary,
@@ -17,6 +30,11 @@ RECIPES: dict[str, ModuleType] = {
     "partial": partial,
     "negative_sampling": negative_sampling,
     "nrces": nrces,
+    "two_step": two_step,
+    "weighted_partial": weighted_partial,
+    "pu": pu,
+    "bond": bond,
+    "roster": roster,
     "supervised": supervised,
     "oracle": oracle,
 }

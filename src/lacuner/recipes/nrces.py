@@ -24,8 +24,8 @@ from pydantic import Field
 from lacuner.config import Config as BaseConfig
 from lacuner.losses.nrces import Part, Sigmoid, nrces
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.parts import EncoderConfig, Splits
-from lacuner.recipes.spans import SpanHeadConfig, SpanSet, learn_spans, new_span_set
+from lacuner.recipes.parts import EncoderConfig, Learned, Splits, learn_in_stage
+from lacuner.recipes.spans import SpanHeadConfig, SpanSet, best_on_dev, new_span_set
 from lacuner.training.loop import Step, StepLoss
 from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
@@ -46,7 +46,7 @@ class Config(BaseConfig):
     """With dev: train once with each of these, and keep the best; `w` is not used then."""
     share: float = Field(0.5, gt=0, le=1)
     """The share of the unlabelled spans, drawn once, that take part."""
-    sigmoid: Sigmoid = "bounded"
+    sigmoid: Sigmoid = "margin"
     """The bounded term: see the loss."""
     positives: Part = "ce"
     """The loss of labelled spans: `ce`, `faded` or the sum of `both`."""
@@ -56,20 +56,17 @@ class Config(BaseConfig):
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Learn from `splits.weak`."""
-    if not config.try_w or splits.dev is None:
-        return _train(splits, config, run, config.w, "train")[0]
-    tried = {w: _train(splits, config, run, w, f"w{w:g}") for w in dict.fromkeys(config.try_w)}
-    best = max(tried, key=lambda w: tried[w][1])
-    run.say("nrces: dev F1 " + ", ".join(f"{f1:.3f} with w = {w:g}" for w, (_, f1) in tried.items()))
-    return tried[best][0]
 
+    def learn(w: float, name: str) -> Learned:
+        spans = new_span_set(config, splits.weak or (), run)
+        take_part(spans, config.share, run.seed_for("negatives"))
+        return learn_in_stage(
+            spans.data, lambda epoch: faded(spans, exp(-epoch / w), config), config, run, splits.dev, name
+        )
 
-def _train(splits: Splits, config: Config, run: Run, w: float, name: str) -> tuple[Tagger, float]:
-    """One training, and its best F1 on dev."""
-    spans = new_span_set(config, splits.weak or (), run)
-    take_part(spans, config.share, run.seed_for("negatives"))
-    rows = learn_spans(spans, lambda epoch: faded(spans, exp(-epoch / w), config), config, run, splits.dev, name)
-    return Tagger(spans.model), max((row["dev"]["f1"] for row in rows if "dev" in row), default=0.0)
+    if config.try_w and splits.dev is not None:
+        return best_on_dev(config.try_w, learn, "w", run)
+    return learn(config.w, "train").tagger
 
 
 def take_part(spans: SpanSet, share: float, seed: int) -> None:

@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from types import ModuleType
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import torch
 from pydantic import Field
 
-from lacuner.config import Config
+from lacuner.config import Config, OnlyWith
 from lacuner.corpus.jsonl import as_line
 from lacuner.corpus.words import words_of
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.models.build import build_head
-from lacuner.models.files import load
+from lacuner.models.build import MOST_WIDTHS, build_head
+from lacuner.models.crf import Unknown
+from lacuner.models.files import fingerprint, load_model
 from lacuner.models.model import Model
 from lacuner.models.sentences import cut_sentences
+from lacuner.models.span import SpanHead
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import span_width
 from lacuner.models.tiny import TinyConfig, TinyEncoder
 from lacuner.training.data import TrainingSet, dev_scorer, training_set
-from lacuner.training.loop import Step, StepLoss, fit
+from lacuner.training.loop import MakeStep, Step, StepLoss, fit
 from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
 from lacuner.types import CRFScores, Document, Features, Lost
@@ -40,33 +43,41 @@ class Splits:
     unlabeled: Sequence[Document] | None = None
 
 
+_HF = OnlyWith("name", ("hf",))
+_TAGS = OnlyWith("kind", ("token", "crf"))
+_SPANS = OnlyWith("kind", ("span",))
+
+
 class EncoderConfig(Config):
     """What turns words into vectors."""
 
     name: str = "tiny"
     """`tiny`, `lstm`, `hf:NAME_OR_PATH`, or `run:PATH` for the encoder of another run."""
-    vectors: Path | None = None
+    vectors: Annotated[Path | None, OnlyWith("name", ("lstm",))] = None
     """`lstm`: a text file of pretrained word vectors."""
-    pooling: Literal["first", "mean"] = "first"
+    pooling: Annotated[Literal["first", "mean"], _HF] = "first"
     """`hf`: a word's vector is that of its first sub-word, or the mean of all."""
-    frozen: int = Field(0, ge=0)
+    frozen: Annotated[int, _HF] = Field(0, ge=0)
     """`hf`: how many of the lowest layers stay as they are."""
-    checkpointing: bool = False
+    checkpointing: Annotated[bool, _HF] = False
     """`hf`: save memory by computing everything twice."""
 
 
 class HeadConfig(Config):
     """What turns vectors into labels."""
 
-    kind: Literal["token", "crf", "span"] = "span"
-    scheme: Literal["BIO", "BIOES", "IO"] = "BIO"
+    kind: Literal["token", "crf", "span", "entity_type"] = "span"
+    scheme: Annotated[Literal["BIO", "BIOES", "IO"], _TAGS] = "BIO"
     """`token`, `crf`: the tags."""
-    angle: bool = False
+    angle: Annotated[bool, _TAGS] = False
     """`token`, `crf`: the angle-based output of two-step learning."""
-    variant: Literal["width", "product"] = "width"
+    variant: Annotated[Literal["width", "product"], _SPANS] = "width"
     """`span`: how a span is scored."""
-    width: int | None = Field(None, ge=1)
+    width: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MOST_WIDTHS)
     """`span`: the widest span in words; None: what the labelled spans need."""
+    threshold: Annotated[Annotated[float, Field(gt=0, lt=1)] | Literal["dev"] | None, _SPANS] = None
+    """`span`: how probable a label must be for a span to be found; None: more probable than none; `dev`: what is best
+    on dev, if there is any."""
     dropout: float = Field(0.3, ge=0, lt=1)
 
 
@@ -81,9 +92,9 @@ def new_model(
     made = open_encoder(encoder, docs)
     settings: dict[str, Any] = {"kind": head.kind, "labels": labels, "dropout": head.dropout}
     if head.kind == "span":
-        width = head.width or span_width(cut_sentences(docs, made, Lost()).annotations)
+        width = head.width or min(span_width(cut_sentences(docs, made, Lost()).annotations), MOST_WIDTHS)
         settings |= {"widths": width, "variant": head.variant}
-    else:
+    elif head.kind != "entity_type":
         settings |= {"scheme": head.scheme, "angle": head.angle}
     return Model(made, build_head(settings, made.width))
 
@@ -98,18 +109,30 @@ def open_encoder(config: EncoderConfig, docs: Sequence[Document]) -> Any:
 
         return lstm_from_words((_words(doc) for doc in docs), vectors=config.vectors)
     if kind == "run" and place:
-        tagger = load(place)
-        if not isinstance(tagger, Tagger):
+        model = load_model(place)
+        if not isinstance(model, Model):
             raise ConfigError(f"the run {place} has no encoder: it learned names by heart")
-        return tagger.model.encoder
+        return model.encoder
     if kind == "hf" and place:
-        try:
-            from lacuner.models.pretrained import PretrainedConfig, open_pretrained
-        except ImportError as error:
-            raise ConfigError("Hugging Face encoders need an extra: pip install 'lacuner[transformers]'") from error
-        settings = PretrainedConfig(pooling=config.pooling, frozen=config.frozen, checkpointing=config.checkpointing)
-        return open_pretrained(place, settings)
+        library, own = _pretrained(), ("pooling", "frozen", "checkpointing")
+        return library.open_pretrained(place, library.PretrainedConfig(**config.model_dump(include=set(own))))
     raise ConfigError(f"there is no encoder {config.name!r}: there are tiny, lstm, hf:NAME_OR_PATH and run:PATH")
+
+
+def encoder_fingerprint(name: str) -> str | None:
+    """A hash of what an encoder is made of; None where the name says everything."""
+    kind, _, place = name.partition(":")
+    if kind == "run" and place:
+        return fingerprint(place)
+    return _pretrained().fingerprint(place) if kind == "hf" and place else None
+
+
+def _pretrained() -> ModuleType:
+    try:
+        from lacuner.models import pretrained
+    except ImportError as error:
+        raise ConfigError("Hugging Face encoders need an extra: pip install 'lacuner[transformers]'") from error
+    return pretrained
 
 
 def _words(doc: Document) -> list[str]:
@@ -137,14 +160,14 @@ def resolved(config: TrainConfig, model: Model, features: Features) -> TrainConf
     )
 
 
-def believe(data: TrainingSet) -> Step:
+def believe(data: TrainingSet, unknown: Unknown = "marginal") -> Step:
     """The plain step: whatever is known is right. Cross entropy, or the likelihood of a CRF."""
 
     def step(indices: Any) -> StepLoss:
         batch, targets = data.batch(indices)
         scores = data.model(batch)
         known, positions = float((targets.known & scores.mask).sum()), float(scores.mask.sum())
-        losses = crf_loss(scores, targets) if isinstance(scores, CRFScores) else cross_entropy(scores, targets)
+        losses = crf_loss(scores, targets, unknown) if isinstance(scores, CRFScores) else cross_entropy(scores, targets)
         # a mean over words, for spans too: over all spans the gradients would be so small that Adam's epsilon shows
         return StepLoss(losses.sum(), float(batch.mask.sum()), known, positions)
 
@@ -175,20 +198,38 @@ class HasPlainSettings(Protocol):
     def train(self) -> TrainConfig: ...
 
 
+class Learned(NamedTuple):
+    """A tagger, and the F1 on dev of its best epoch; 0 without dev."""
+
+    tagger: Tagger
+    f1: float
+
+
+def learn_in_stage(
+    data: TrainingSet,
+    make_step: MakeStep,
+    config: HasPlainSettings,
+    run: Run,
+    dev: Sequence[Document] | None,
+    name: str = "train",
+) -> Learned:
+    """One training in one stage; a span head has its threshold afterwards."""
+    model, threshold = data.model, config.head.threshold if isinstance(data.model.head, SpanHead) else None
+    scored = dev_scorer(model, dev, choose_threshold=threshold == "dev")
+    if isinstance(threshold, float):
+        model.head.threshold = threshold
+    with run.stage(name) as stage:
+        rows = fit(model, data.features, make_step, resolved(config.train, model, data.features), stage, scored)
+    if threshold == "dev" and scored is not None:
+        scored()  # that of the weights that were kept
+        run.say(f"{name}: on dev a threshold of {model.head.threshold:.3f} is best")
+    return Learned(Tagger(model), max((row["dev"]["f1"] for row in rows if "dev" in row), default=0.0))
+
+
 def learn(docs: Sequence[Document], dev: Sequence[Document] | None, config: HasPlainSettings, run: Run) -> Tagger:
-    """One training in one stage, believing whatever the documents say is known."""
-    model = new_model(config.encoder, config.head, docs, run)
+    """One training, believing whatever the documents say is known."""
     lost = Lost()
-    data = training_set(model, docs, lost)
+    data = training_set(new_model(config.encoder, config.head, docs, run), docs, lost)
     run.say(f"learning from {len(docs):,} documents: {lost}")
-    with run.stage("train") as stage:
-        step = believe(data)
-        fit(
-            model,
-            data.features,
-            lambda _: step,
-            resolved(config.train, model, data.features),
-            stage,
-            dev_scorer(model, dev),
-        )
-    return Tagger(model)
+    step = believe(data)
+    return learn_in_stage(data, lambda _: step, config, run, dev).tagger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -10,14 +10,12 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from lacuner.evaluate.threshold import best_threshold
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
-from lacuner.recipes.parts import HasPlainSettings, HeadConfig, new_model, resolved
-from lacuner.training.data import TrainingSet, dev_scorer, training_set
-from lacuner.training.loop import MakeStep, fit
-from lacuner.training.run import Row, Run
+from lacuner.recipes.parts import HasPlainSettings, HeadConfig, Learned, new_model
+from lacuner.training.data import TrainingSet, training_set
+from lacuner.training.run import Run
 from lacuner.types import Document, Lost
 
 
@@ -25,8 +23,9 @@ class SpanHeadConfig(HeadConfig):
     """The head of a recipe that is about spans."""
 
     kind: Literal["span"] = "span"
-    threshold: Annotated[float, Field(ge=0, le=1)] | Literal["dev"] = 0.0
-    """How probable a span must be to be found, besides being more probable than none; `dev`: what is best on dev."""
+    threshold: Annotated[float, Field(gt=0, lt=1)] | Literal["dev"] | None = "dev"
+    """How probable a label must be for a span to be found; None: more probable than none; `dev`: what is best on dev,
+    if there is any. A model that learned from few negatives finds too much, and this mends it."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +65,8 @@ def new_span_set(config: HasPlainSettings, docs: Sequence[Document], run: Run, n
     return spans
 
 
-def learn_spans(
-    spans: SpanSet,
-    make_step: MakeStep,
-    config: HasPlainSettings,
-    run: Run,
-    dev: Sequence[Document] | None,
-    name: str = "train",
-) -> list[Row]:
-    """Train in one stage, then settle the threshold."""
-    model, features = spans.model, spans.data.features
-    with run.stage(name) as stage:
-        rows = fit(model, features, make_step, resolved(config.train, model, features), stage, dev_scorer(model, dev))
-    threshold = config.head.threshold if isinstance(config.head, SpanHeadConfig) else 0.0
-    if threshold != "dev":
-        model.head.threshold = threshold
-    elif dev is None:
-        run.say(f"{name}: there is no dev data to choose a threshold with, so there is none")
-    else:
-        model.head.threshold, f1 = best_threshold(dev, Tagger(model).predict(dev))
-        run.say(f"{name}: a threshold of {model.head.threshold:.3f} gives dev F1 {f1:.3f}")
-    return rows
+def best_on_dev(values: Sequence[float], learn: Callable[[float, str], Learned], setting: str, run: Run) -> Tagger:
+    """Learn once with each value of a setting, in a stage of its own, and keep what is best on dev."""
+    tried = {value: learn(value, f"{setting}{value:g}") for value in dict.fromkeys(values)}
+    run.say("dev F1 " + ", ".join(f"{each.f1:.3f} with {setting} = {value:g}" for value, each in tried.items()))
+    return max(tried.values(), key=lambda each: each.f1).tagger

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from lacuner.config import Config
@@ -14,7 +15,7 @@ from lacuner.corpus.words import words_of
 from lacuner.errors import ConfigError
 from lacuner.models.files import AnyTagger, load, save
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits, canonical
+from lacuner.recipes.parts import EncoderConfig, Splits, canonical, encoder_fingerprint
 from lacuner.recipes.suspects import Suspects, find_suspects, write_suspects
 from lacuner.training.run import Run, quiet
 from lacuner.training.watch import Watch
@@ -58,16 +59,10 @@ def train(
         say(f"the recipe {recipe} has no use for --{name}")
         del given[name]  # so that no recipe can see what its users would not have
     config = config if config is not None else module.Config()
-    ordered = {name: canonical(_in_role(docs, name in ("gold", "dev"))) for name, docs in given.items()}
-    settings = config.model_dump(mode="json")
-    settings.get("train", {}).pop("checkpoint_seconds", None)  # how often a run is saved does not make it another run
-    identity = {
-        "recipe": recipe,
-        "seed": seed,
-        "config": settings,
-        "data": {name: _describe(docs) for name, docs in sorted(ordered.items())},
-    }
-    run = Run(out, identity, say, watch)
+    ordered = {name: canonical(in_role(docs, name in ("gold", "dev"))) for name, docs in given.items()}
+    if getattr(getattr(config, "train", None), "patience", None) is not None and not ordered.get("dev"):
+        say("train.patience has no effect without --dev: every epoch is trained")
+    run = Run(out, identity_of(recipe, seed, config, ordered), say, watch)
     with run.locked():
         if run.finished:
             say("this run is finished already")
@@ -84,11 +79,42 @@ def train(
     return Trained(tagger, run, suspects)
 
 
-def _in_role(docs: Iterable[Document], complete: bool) -> Iterator[Document]:
+def identity_of(recipe: str, seed: int, config: Config, data: Mapping[str, Sequence[Document]]) -> dict[str, Any]:
+    """What makes a run this run: with the same it goes on, with anything else it is another."""
+    settings = config.model_dump(mode="json")
+    settings.get("train", {}).pop("checkpoint_seconds", None)  # how often a run is saved does not make it another run
+    identity: dict[str, Any] = {
+        "recipe": recipe,
+        "seed": seed,
+        "config": settings,
+        "data": {name: _describe(docs) for name, docs in sorted(data.items())},
+    }
+    if contents := dict(_contents(config)):
+        identity["contents"] = contents
+    return identity
+
+
+def in_role(docs: Iterable[Document], complete: bool) -> Iterator[Document]:
     """Documents that do not say whether they are complete are so by their role; words are split before all else."""
     for doc in docs:
         words_of(doc)
         yield replace(doc, complete=complete) if doc.complete is None else doc
+
+
+def _contents(config: Config, where: str = "") -> Iterator[tuple[str, str]]:
+    """Hashes of what the settings name: with other vectors or another encoder of the same name it is another run."""
+    for name in type(config).model_fields:
+        value, place = getattr(config, name), f"{where}{name}"
+        if isinstance(value, Config):
+            yield from _contents(value, f"{place}.")
+        elif isinstance(value, Path):
+            try:
+                with value.open("rb") as stream:
+                    yield place, hashlib.file_digest(stream, "sha256").hexdigest()
+            except OSError as error:
+                raise ConfigError(f"cannot read what {place} names: {error.strerror}", file=value) from error
+        elif isinstance(config, EncoderConfig) and name == "name" and (found := encoder_fingerprint(value)):
+            yield place, found
 
 
 def _describe(docs: Iterable[Document]) -> Mapping[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from lacuner.evaluate import Evaluation, score
+from lacuner.evaluate.threshold import best_threshold
 from lacuner.models.model import Model
 from lacuner.models.sentences import Sentences, cut_sentences
 from lacuner.models.tagger import Tagger, assemble
@@ -45,15 +46,35 @@ def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> Training
     return TrainingSet(model, sentences, features, model.head.targets(sentences.annotations, lost))
 
 
-def dev_scorer(model: Model, docs: Sequence[Document] | None) -> Callable[[], Evaluation] | None:
-    """A function that scores the model as it now is on dev, which is prepared once; None without dev."""
+LOOSE = 0.02
+"""Spans that are less probable than this are not looked at when a threshold is chosen."""
+
+
+def dev_scorer(
+    model: Model, docs: Sequence[Document] | None, choose_threshold: bool = False
+) -> Callable[[], Evaluation] | None:
+    """A function that scores the model as it now is on dev, which is prepared once; None without dev.
+
+    If it is to choose the threshold of a span head, it leaves behind the best one in the head, and scores with that.
+    """
     if not docs:
         return None
     tagger = Tagger(model)
     sentences = cut_sentences(docs, model.encoder)
     features = model.encoder.prepare(sentences.words)
 
+    def found() -> list[Document]:
+        return list(assemble(docs, sentences, tagger.find(features), tagger.labels))
+
     def scored() -> Evaluation:
-        return score(docs, assemble(docs, sentences, tagger.find(features), tagger.labels))
+        if not choose_threshold:
+            return score(docs, found())
+        model.head.threshold = LOOSE
+        seen = found()
+        # spans are taken by probability, so that those above a threshold are the same whatever lies below it
+        model.head.threshold = threshold = best_threshold(docs, seen)
+        return score(
+            docs, [replace(doc, spans=tuple(s for s in doc.spans if (s.score or 0) >= threshold)) for doc in seen]
+        )
 
     return scored

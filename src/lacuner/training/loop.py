@@ -33,6 +33,13 @@ class StepLoss(NamedTuple):
     positions: float
 
 
+class HeldOut(NamedTuple):
+    """How good the model is, the higher the better and never below zero, and what is to be written down about it."""
+
+    better: float
+    row: dict[str, float]
+
+
 Step = Callable[[np.ndarray], StepLoss]
 """From numbers of sentences to their loss. Randomness comes from torch's own generator alone, which is saved."""
 MakeStep = Callable[[int], Step]
@@ -58,12 +65,13 @@ def fit(
     make_step: MakeStep,
     config: TrainConfig,
     stage: Stage,
-    dev: Callable[[], Evaluation] | None = None,
+    dev: Callable[[], Evaluation | HeldOut] | None = None,
 ) -> list[Row]:
     """Train `model` in place and return a row of metrics an epoch.
 
-    With `dev` the weights of the epoch with the best dev F1 are kept, without it the last. If the stage is finished,
-    its weights are loaded instead; if it was interrupted, it goes on where it was and ends with the same weights.
+    With `dev` the weights of the epoch with the best dev F1 (or what else is better) are kept, without it the last. If
+    the stage is finished, its weights are loaded instead; if it was interrupted, it goes on where it was and ends with
+    the same weights.
     """
     if stage.finished:
         model.load_state_dict(_part(stage.tensors, "model."))
@@ -114,7 +122,7 @@ class _Trainer:
         self.saved = time.monotonic()
         stage.describe(config.model_dump(mode="json"))
 
-    def epoch(self, at: _Progress, step: Step, dev: Callable[[], Evaluation] | None) -> None:
+    def epoch(self, at: _Progress, step: Step, dev: Callable[[], Evaluation | HeldOut] | None) -> None:
         """One epoch, or what is left of it."""
         config, start = self.config, time.monotonic()
         seed = self.stage.seed("epoch", at.epoch)
@@ -148,11 +156,13 @@ class _Trainer:
         if time.monotonic() - self.saved > config.checkpoint_seconds:
             self.save(at)
 
-    def _judge(self, at: _Progress, row: Row, scores: Evaluation) -> None:
-        exact = scores.exact
-        row["dev"] = {"precision": exact.precision, "recall": exact.recall, "f1": exact.f1}
-        if exact.f1 > at.best:
-            at.best, at.best_epoch = exact.f1, at.epoch
+    def _judge(self, at: _Progress, row: Row, scores: Evaluation | HeldOut) -> None:
+        if not isinstance(scores, HeldOut):
+            exact = scores.exact
+            scores = HeldOut(exact.f1, {"precision": exact.precision, "recall": exact.recall, "f1": exact.f1})
+        row["dev"] = scores.row
+        if scores.better > at.best:
+            at.best, at.best_epoch = scores.better, at.epoch
             at.best_weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
 
     def _learn(self, step: Step, indices: np.ndarray, epoch: int) -> tuple[float, float, float, float]:
@@ -228,8 +238,10 @@ def _line(row: dict[str, Any], epochs: int, rate: float, seconds: float, stage: 
         f"loss {row['loss']:.4f}",
         f"known {100 * row['known']:.1f} %",
     ]
-    if "dev" in row:
+    if "f1" in row.get("dev", {}):
         parts.append("dev P {precision:.3f} R {recall:.3f} F1 {f1:.3f}".format(**row["dev"]))
+    elif "dev" in row:
+        parts.append("held out: " + " ".join(f"{name} {value:.3g}" for name, value in row["dev"].items()))
     left = (epochs - row["epoch"] - 1) * seconds
     parts += [f"{rate:,.0f} words/s", f"{int(left) // 60}:{int(left) % 60:02d} left"]
     return "  ".join(parts)

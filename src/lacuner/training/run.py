@@ -91,7 +91,7 @@ class Stage:
                     "the state of this stage is damaged: remove the folder to begin it again", file=path
                 )
             self.tensors = load_tensors(data)
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
             raise ModelFileError("the state of this stage cannot be read: remove the folder", file=path) from error
 
 
@@ -109,31 +109,37 @@ class Run:
         self.identity = json.loads(json.dumps(identity, default=str))
         self.say, self.watch = say, watch
         self._metrics: dict[str, list[Row]] = {}
-        self._open()
 
-    def _open(self) -> None:
+    def _check_place(self) -> None:
+        """Leave alone what is neither a run nor empty. Without a lock: it would be a file in somebody's folder."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ConfigError("this is a file, not a folder for a run", file=self.folder)
+        known = not self.folder.exists() or (self.folder / "run.json").exists()
+        if not known and any(not _left_behind(file) for file in self.folder.iterdir()):
+            raise ConfigError("this folder is not empty, and not a run: choose another one", file=self.folder)
+
+    def _claim(self) -> None:
+        """Write down whose folder this is, or see that it is ours."""
         path = self.folder / "run.json"
         if path.exists():
             try:
                 known = json.loads(path.read_text(encoding="utf-8"))["identity"]
-            except (OSError, ValueError, KeyError, TypeError) as error:
+            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
                 raise ModelFileError("this is not the description of a run", file=path) from error
             difference = _difference(known, self.identity)
             if difference:
                 raise ConfigError(f"another run is in this folder ({difference}): choose another one", file=self.folder)
             return
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ConfigError("this is a file, not a folder for a run", file=self.folder)
-        if self.folder.exists() and any(not _left_behind(file) for file in self.folder.iterdir()):
-            raise ConfigError("this folder is not empty, and not a run: choose another one", file=self.folder)
         about = {"identity": self.identity, "versions": _versions(), "machine": platform.platform()}
         with atomic_write(path) as stream:
             stream.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else may work in this folder meanwhile."""
+        """Begin the run in its folder, or go on with it; nobody else may work there meanwhile."""
         try:
+            self._check_place()
+            self.folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / ".lock").open("w")
         except OSError as error:
             raise ConfigError(f"cannot write in this folder: {error.strerror}", file=self.folder) from error
@@ -142,8 +148,11 @@ class Run:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise ConfigError("another process is working in this folder", file=self.folder) from error
+            except OSError as error:
+                raise ConfigError(f"this folder cannot be locked: {error.strerror}", file=self.folder) from error
+            self._claim()  # only now: of two that begin at once, one has the folder
             for file in [file for file in self.folder.rglob(".*.part") if _left_behind(file)]:
-                file.unlink()
+                file.unlink(missing_ok=True)
             yield
 
     @contextmanager

@@ -1,0 +1,39 @@
+"""How probable a span must be to be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from lacuner.evaluate.pairing import pair
+from lacuner.types import Document
+
+THRESHOLDS = 1 / (1 + np.exp(-np.arange(-3.5, 6.1, 0.5)))
+"""From 0.03 to 0.998, closer together where probabilities are near 0 or 1."""
+
+
+def best_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> float:
+    """The threshold with the best exact F1; of equally good ones that which is nearest to a half.
+
+    There are few to choose from, so that chance has little to say. Spans without a score are always believed; whatever
+    touches an unsure span of gold counts neither way.
+    """
+    right: list[float] = []
+    wrong: list[float] = []
+    there = 0
+    for truth, found in pair(gold, predicted):
+        known = {span[:3] for span in truth.spans}
+        there += len(known)
+        for span in found.spans:
+            score = 1.0 if span.score is None else span.score
+            if span[:3] in known:
+                right.append(score)
+            elif not any(span.start < other.end and other.start < span.end for other in truth.unsure):
+                wrong.append(score)
+    correct, mistaken = (
+        len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (right, wrong)
+    )  # how many have at least that score
+    f1 = 2 * correct / np.maximum(correct + mistaken + there, 1)
+    order = np.argsort(np.abs(THRESHOLDS - 0.5), kind="stable")
+    return float(THRESHOLDS[order][np.argmax(f1[order])])

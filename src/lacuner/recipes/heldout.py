@@ -1,0 +1,39 @@
+"""Spans judged by models that have not learned from them: each half of the corpus by the model of the other half."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lacuner.models.model import Model
+from lacuner.models.packing import pad_rows
+from lacuner.models.tagger import BUDGET, budget_batches
+from lacuner.recipes.spans import SpanSet
+from lacuner.types import Document
+
+Judge = Callable[[Tensor], Tensor]
+"""From logits `[batch, words, widths, classes]` to a number a span."""
+
+
+def judged_by_halves(
+    spans: SpanSet, docs: Sequence[Document], learn: Callable[[Sequence[Document], str], Model], judge: Judge
+) -> Tensor:
+    """A number for each span of the corpus, `[words of all sentences, widths]`, as `SpanSet.open` has them.
+
+    `learn` trains a model with some of the documents under a name; its encoder must read as that of `spans` does.
+    """
+    found = torch.zeros(spans.open.known.shape)
+    for half in (0, 1):
+        model = learn(docs[1 - half :: 2], f"half{half}").eval()
+        mine = np.flatnonzero(spans.data.sentences.document % 2 == half)
+        mine = mine[np.argsort(spans.data.features.costs[mine], kind="stable")]
+        device = next(model.parameters()).device
+        with torch.inference_mode():
+            for indices in budget_batches(spans.data.features.costs, mine, BUDGET):
+                batch = model.encoder.collate(spans.data.features, indices).to(device)
+                positions, real = pad_rows(spans.open.offsets, indices)
+                found[torch.from_numpy(positions[real])] = judge(model(batch).logits).cpu()[torch.from_numpy(real)]
+    return found

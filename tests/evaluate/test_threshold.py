@@ -1,0 +1,54 @@
+"""The best threshold against trying them all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lacuner.evaluate import score
+from lacuner.evaluate.threshold import THRESHOLDS, best_threshold
+from lacuner.types import Document, Span
+
+TEXT = " ".join("abcdefghijklmnop")
+
+
+def documents(seed: int) -> tuple[list[Document], list[Document]]:
+    rng = np.random.default_rng(seed)
+    gold, found = [], []
+    for number in range(6):
+        places = rng.permutation(16)[:6]
+        gold.append(Document(str(number), TEXT, spans=tuple(Span(int(2 * p), int(2 * p + 1), "X") for p in places)))
+        guesses = rng.permutation(16)[:7]
+        scores = rng.integers(1, 6, 7) / 5  # many are equal
+        spans = tuple(Span(int(2 * p), int(2 * p + 1), "X", float(s)) for p, s in zip(guesses, scores, strict=True))
+        found.append(Document(str(number), TEXT, spans=spans))
+    return gold, found
+
+
+def kept(docs: list[Document], threshold: float) -> list[Document]:
+    return [replace(doc, spans=tuple(span for span in doc.spans if (span.score or 0) >= threshold)) for doc in docs]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_threshold_is_better(seed: int) -> None:
+    gold, found = documents(seed)
+    chosen = best_threshold(gold, found)
+    tried = [score(gold, kept(found, limit)).exact.f1 for limit in THRESHOLDS]
+    assert chosen in THRESHOLDS
+    assert score(gold, kept(found, chosen)).exact.f1 == pytest.approx(max(tried))
+
+
+def test_what_is_equally_good_is_near_a_half() -> None:
+    gold, _ = documents(0)
+    sure = [replace(doc, spans=tuple(span._replace(score=0.99) for span in doc.spans)) for doc in gold]
+    assert best_threshold(gold, sure) == 0.5
+    assert best_threshold(gold, [replace(doc, spans=()) for doc in gold]) == 0.5
+    assert best_threshold([], []) == 0.5
+
+
+def test_what_touches_an_unsure_span_counts_neither_way() -> None:
+    gold = [Document("1", TEXT, spans=(Span(0, 1, "X"),), unsure=(Span(2, 3, ""),))]
+    found = [Document("1", TEXT, spans=(Span(0, 1, "X", 0.2), Span(2, 3, "X", 0.9)))]
+    assert best_threshold(gold, found) == pytest.approx(0.182, abs=0.001), "the highest that believes the first"

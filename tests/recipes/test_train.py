@@ -1,0 +1,111 @@
+"""From settings and documents to a run: what is refused, what is said, and what makes it another run."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from lacuner.config import load_config
+from lacuner.demo import build
+from lacuner.errors import ConfigError, ModelFileError
+from lacuner.models.files import save
+from lacuner.models.lookup import LookupTagger
+from lacuner.recipes import RECIPES, parts
+from lacuner.recipes.parts import Splits
+from lacuner.recipes.train import train
+
+DEMO = build()
+GOLD = DEMO.train[:20]
+
+
+def run(folder: Path, *settings: str, dev: bool = True, seed: int = 1) -> list[str]:
+    """Train, and return what was said."""
+    torch.set_num_threads(1)
+    config = load_config(RECIPES["supervised"].Config, settings=["train.epochs=1", "train.budget=512", *settings])
+    said: list[str] = []
+    train("supervised", Splits(gold=GOLD, dev=DEMO.dev[:5] if dev else None), folder, config, seed, said.append)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "words"),
+    [
+        ("trust", ["head.scheme=IO"], "head.scheme=IO has no effect together with head.kind=span"),
+        ("trust", ["head.angle=true"], "head.angle=True has no effect together with head.kind=span"),
+        ("trust", ["head.kind=token", "head.variant=product"], "head.variant=product .* head.kind=token"),
+        ("partial", ["head.width=3"], "head.width=3 has no effect together with head.kind=crf"),
+        ("nrces", ["head.scheme=BIOES"], "head.scheme=BIOES has no effect together with head.kind=span"),
+        ("trust", ["encoder.vectors=x.txt"], "encoder.vectors=x.txt .* encoder.name=tiny: it is for lstm"),
+        ("trust", ["encoder.frozen=2", "encoder.name=lstm"], "encoder.frozen=2 .* encoder.name=lstm: it is for hf"),
+        ("trust", ["encoder.pooling=mean", "encoder.name=run:x"], "encoder.pooling=mean .* encoder.name=run:x"),
+        ("trust", ["encoder.checkpointing=true"], "encoder.checkpointing=True .* encoder.name=tiny"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(recipe: str, settings: list[str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        load_config(RECIPES[recipe].Config, settings=settings)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_settings_of_a_recipe_do_not_contradict_each_other(recipe: str) -> None:
+    assert load_config(RECIPES[recipe].Config)
+
+
+def test_patience_without_dev_is_said(tmp_path: Path) -> None:
+    sentence = "train.patience has no effect without --dev: every epoch is trained"
+    assert sentence in run(tmp_path / "without", "train.patience=1", dev=False)
+    assert sentence not in run(tmp_path / "with", "train.patience=1")
+    assert sentence not in run(tmp_path / "neither", dev=False)
+
+
+def test_other_vectors_are_another_run(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    settings = ("encoder.name=lstm", f"encoder.vectors={vectors}")
+    with pytest.raises(ConfigError, match=r"vectors\.txt: cannot read what encoder\.vectors names: No such file"):
+        run(tmp_path / "r", *settings)
+    vectors.write_text("the 0.5 0.5\n")
+    run(tmp_path / "r", *settings)
+    assert "this run is finished already" in run(tmp_path / "r", *settings)
+    vectors.write_text("the 0.5 0.6\n")
+    with pytest.raises(ConfigError, match=r"another run is in this folder \(contents\.encoder\.vectors is '"):
+        run(tmp_path / "r", *settings)
+
+
+def test_another_encoder_of_the_same_name_is_another_run(tmp_path: Path) -> None:
+    name = f"encoder.name=run:{tmp_path / 'first'}"
+    with pytest.raises(ModelFileError, match="there is no model here"):
+        run(tmp_path / "r", name)
+    run(tmp_path / "first")
+    run(tmp_path / "r", name)
+    assert "this run is finished already" in run(tmp_path / "r", name)
+    shutil.move(tmp_path / "first", tmp_path / "moved")
+    run(tmp_path / "first", seed=2)
+    with pytest.raises(ConfigError, match=r"another run is in this folder \(contents\.encoder\.name is '"):
+        run(tmp_path / "r", name)
+
+
+def test_a_run_without_an_encoder_gives_none(tmp_path: Path) -> None:
+    save(LookupTagger({"Rome": "LOC"}), tmp_path / "names")
+    with pytest.raises(ConfigError, match="has no encoder: it learned names by heart"):
+        run(tmp_path / "r", f"encoder.name=run:{tmp_path / 'names'}")
+
+
+def test_a_pretrained_encoder_is_known_by_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Library:
+        """Stands in for the module that imports transformers, which takes seconds."""
+
+        files = "one"
+
+        def fingerprint(self, place: str) -> str:
+            return f"{place} of {self.files}"
+
+    library = Library()
+    monkeypatch.setattr(parts, "_pretrained", lambda: library)
+    monkeypatch.setattr(parts, "open_encoder", lambda config, docs: parts.TinyEncoder(parts.TinyConfig()))
+    run(tmp_path / "r", "encoder.name=hf:place")
+    library.files = "two"
+    with pytest.raises(ConfigError, match=r"contents\.encoder\.name is 'place of one' there and 'place of two' here"):
+        run(tmp_path / "r", "encoder.name=hf:place")

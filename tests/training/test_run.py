@@ -1,0 +1,132 @@
+"""The run folder: whose it is, and what happens when nothing can be written (T6)."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+import torch
+
+from lacuner import files
+from lacuner.config import load_config
+from lacuner.demo import build
+from lacuner.errors import ConfigError, LacunerError
+from lacuner.models.files import load
+from lacuner.recipes import RECIPES
+from lacuner.recipes.parts import Splits
+from lacuner.recipes.train import train
+from lacuner.training import run as run_module
+from lacuner.training.run import Run
+from tests.conftest import ROOT
+
+GOLD = build().train[:20]
+
+
+def test_of_two_that_begin_at_once_one_has_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, refused = tmp_path / "r", []
+
+    @contextmanager
+    def slow(path: Path) -> Iterator[IO[bytes]]:
+        with pytest.raises(ConfigError, match="another process"), Run(folder, {"seed": 2}).locked():
+            pass
+        refused.append(path.name)
+        with files.atomic_write(path) as stream:
+            yield stream
+
+    monkeypatch.setattr(run_module, "atomic_write", slow)
+    with Run(folder, {"seed": 1}).locked():
+        pass
+    assert refused == ["run.json"]
+    assert json.loads((folder / "run.json").read_text())["identity"] == {"seed": 1}
+    with Run(folder, {"seed": 1}).locked():
+        pass
+
+
+def test_a_run_that_is_not_begun_touches_nothing(tmp_path: Path) -> None:
+    Run(tmp_path / "r", {"seed": 1})
+    assert not (tmp_path / "r").exists()
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="not empty, and not a run"), Run(tmp_path, {"seed": 1}).locked():
+        pass
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"], "not even a lock"
+
+
+def test_what_a_killed_process_left_in_a_new_folder_is_no_hindrance(tmp_path: Path) -> None:
+    for name in (".lock", ".run.json.x1y2.part"):
+        (tmp_path / name).write_text("half")
+    with Run(tmp_path, {"seed": 1}).locked():
+        assert sorted(file.name for file in tmp_path.iterdir()) == [".lock", "run.json"]
+
+
+def digests(folder: Path) -> dict[str, str]:
+    names = ("model/model.safetensors", "model/config.json", "metrics.jsonl", "suspects.jsonl")
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+
+
+def test_a_full_disk_leaves_the_last_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    settings = ["train.epochs=2", "train.budget=256", "train.checkpoint_seconds=0"]
+    config = load_config(RECIPES["trust"].Config, settings=settings)
+    sync, written, room = os.fsync, 0, 10**9
+
+    def full(handle: int) -> None:
+        nonlocal written
+        written += 1
+        if written > room:
+            os.truncate(handle, os.fstat(handle).st_size // 2)  # it was half written when the room ended
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(handle)
+
+    def go(folder: str) -> Any:
+        return train("trust", Splits(weak=GOLD, dev=GOLD), tmp_path / folder, config)
+
+    monkeypatch.setattr("lacuner.files.os.fsync", full)
+    go("whole")
+    total, cases = written, 0
+    assert total > 15
+    for some in range(0, total, total // 5):
+        written, room, cases = 0, some, cases + 1
+        place = f"room for {room}"
+        with pytest.raises(LacunerError, match="No space left on device") as caught:
+            go(place)
+        assert "\n" not in str(caught.value) and str(tmp_path / place) in str(caught.value)
+        assert not list((tmp_path / place).rglob(".*.part"))
+        room = 10**9
+        go(place)
+        assert digests(tmp_path / place) == digests(tmp_path / "whole"), place
+    assert cases >= 5
+
+
+def test_no_room_and_no_right_to_write_are_one_sentence(tmp_path: Path) -> None:
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.training.no_room", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, tuple[int, str]] = json.loads(done.stdout)
+    if any("cannot be given up" in said for _, said in result.values()):
+        pytest.skip("root cannot give up its rights here")
+    words = {
+        "full": "cannot write this file: File too large",
+        "full, at the end": "full.jsonl: cannot write this file: No space left on device",
+        "read-only, new": "cannot write in this folder: Permission denied",
+        "read-only, again": "cannot write in this folder: Permission denied",
+        "read-only, out": "closed/old.jsonl: cannot write here: Permission denied",
+    }
+    assert len(result) == len(words) + 3
+    for case, (status, said) in result.items():
+        assert "Traceback" not in said, said
+        assert status == (2 if case in words else 0), (case, said)
+        assert words.get(case, "") in said.strip().splitlines()[-1], (case, said)
+    assert (tmp_path / "closed" / "old.jsonl").read_text() == "precious\n"
+    weights = [tmp_path / name / "model" / "model.safetensors" for name in ("whole", "run")]
+    assert weights[0].read_bytes() == weights[1].read_bytes(), "with room again it went on as if nothing had been"
+    assert load(tmp_path / "run").labels
