@@ -97,3 +97,13 @@ def test_a_rate_beyond_the_bound_has_none() -> None:
 
 def test_the_same_audit_gives_the_same_bytes(plain: str) -> None:
     assert report(invented("plain"), "plain") == plain
+
+
+def test_a_recipe_may_come_twice_with_settings_of_its_own() -> None:
+    first, second = plan(["negative_sampling", "negative_sampling sampler=weighted mu=2.0"], ["train.epochs=3"])
+    assert (first.name, second.name) == ("negative_sampling", "negative_sampling sampler=weighted mu=2.0")
+    one, other = (each.config.model_dump() for each in (first, second))
+    assert (one["sampler"], other["sampler"], other["mu"]) == ("uniform", "weighted", 2.0)
+    assert one["train"]["epochs"] == other["train"]["epochs"] == 3
+    with pytest.raises(ConfigError, match="follows one training"):
+        plan(["nrces try_w=[2.0,5.0]"])

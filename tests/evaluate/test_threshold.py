@@ -46,9 +46,3 @@ def test_what_is_equally_good_is_near_a_half() -> None:
     assert best_threshold(gold, sure) == 0.5
     assert best_threshold(gold, [replace(doc, spans=()) for doc in gold]) == 0.5
     assert best_threshold([], []) == 0.5
-
-
-def test_what_touches_an_unsure_span_counts_neither_way() -> None:
-    gold = [Document("1", TEXT, spans=(Span(0, 1, "X"),), unsure=(Span(2, 3, ""),))]
-    found = [Document("1", TEXT, spans=(Span(0, 1, "X", 0.2), Span(2, 3, "X", 0.9)))]
-    assert best_threshold(gold, found) == pytest.approx(0.182, abs=0.001), "the highest that believes the first"

@@ -18,6 +18,7 @@ def random_candidates(seed=0):
 def test_how_many_is_the_ceiling_also_where_the_product_is_whole_but_for_rounding():
     assert how_many(torch.tensor([0, 1, 2, 3, 20, 100]), 0.35).tolist() == [0, 1, 1, 2, 7, 35]
     assert how_many(torch.tensor([10, 30, 70]), 0.1).tolist() == [1, 3, 7]
+    assert how_many(torch.arange(0, 100_000, 10), 0.3).tolist() == list(range(0, 30_000, 3))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -85,9 +86,26 @@ def test_certain_spans_have_finite_weights():
     assert drawn.sum() == 1
 
 
-def test_by_rank():
-    uncertainty = torch.tensor([[0.0, 1.0, 2.0, 3.0, 4.0, 9.0]])
-    candidates = torch.tensor([[True, True, True, True, True, False]])
-    for rank, expected in (("top", [4]), ("bottom", [0]), ("middle", [2])):
-        assert draw_by_rank(candidates, torch.tensor([1]), uncertainty, rank).nonzero()[:, 1].tolist() == expected
-    assert not draw_by_rank(candidates & False, torch.tensor([1]), uncertainty, "middle").any()
+@pytest.mark.parametrize(
+    ("rank", "count", "expected"),
+    [
+        ("top", 2, {5, 6}),
+        ("bottom", 2, {0, 1}),
+        ("middle", 3, {2, 3, 4}),
+        ("middle", 2, {3, 4}),
+        ("middle", 9, set(range(7))),
+    ],
+)
+def test_by_rank(rank, count, expected):
+    """Entropies lie far from each other at one end: the middle is the middle of the ranks, not of the values."""
+    uncertainty = torch.tensor([[0.0, 0.01, 0.02, 0.03, 1.0, 1.1, 1.2, 9.0]])
+    candidates = torch.tensor([[True] * 7 + [False]])
+    drawn = draw_by_rank(candidates, torch.tensor([count]), uncertainty, rank)
+    assert set(drawn.nonzero()[:, 1].tolist()) == expected
+    assert not draw_by_rank(candidates & False, torch.tensor([count]), uncertainty, rank).any()
+
+
+def test_equal_uncertainties_are_ordered_at_random():
+    torch.manual_seed(0)
+    same, every = torch.zeros(200, 10), torch.ones(200, 10, dtype=torch.bool)
+    assert draw_by_rank(every, torch.full((200,), 3), same, "top").any(dim=0).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,18 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.demo import build
-from lacuner.errors import ConfigError
+from lacuner.errors import ConfigError, TrainingError
 from lacuner.evaluate import score
 from lacuner.evaluate.threshold import THRESHOLDS
 from lacuner.losses.negatives import how_many
 from lacuner.models.files import load
+from lacuner.models.packing import pad_rows
 from lacuner.models.tagger import Tagger
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES, negative_sampling, nrces
 from lacuner.recipes.heldout import judged_by_halves
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.spans import SpanSet, new_span_set
+from lacuner.recipes.parts import Learned, Splits
+from lacuner.recipes.spans import SpanSet, best_on_dev, new_span_set
 from lacuner.recipes.train import train
 from lacuner.training.run import Run
 from lacuner.types import Batch, Document, Span, SpanScores
@@ -99,6 +101,56 @@ def test_what_touches_an_unsure_span_is_never_a_candidate(tmp_path: Path) -> Non
     assert {(int(i), int(w)) for i, w in candidates.nonzero()} == {(0, 1), (1, 0), (3, 0)}
 
 
+def test_weighted_negatives_follow_their_weights(weak: list[Document], tmp_path: Path) -> None:
+    """One candidate of each sentence weighs much more than the rest; at first, in uniform epochs, nobody cares."""
+    spans, indices = spans_of(weak, tmp_path), np.arange(12)
+    candidates = spans.candidates(indices, torch.zeros(0))
+    flat = candidates.flatten(1)
+    heavy = torch.zeros_like(flat).scatter_(1, flat.int().argmax(dim=1, keepdim=True), True).view_as(candidates)
+    packed = torch.zeros(spans.open.known.shape)
+    positions, real = pad_rows(spans.open.offsets, indices)
+    packed[torch.from_numpy(positions[real])] = 1e4 * heavy[torch.from_numpy(real)]
+    fixed, watch = replace(spans.open, weight=packed), Looking()
+    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "uniform_epochs=1"])
+    for epoch in (0, 1):
+        negative_sampling.sampled(spans, config, epoch, watch, fixed)(indices)
+    first, second = watch.drawn
+    assert (second & heavy).sum() == len(indices) and (first & heavy).sum() < len(indices)
+
+
+def test_the_models_own_opinion_is_asked(weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[float, str]] = []
+    real = negative_sampling.weights
+    monkeypatch.setattr(
+        negative_sampling, "weights", lambda logits, mu, margin: asked.append((mu, margin)) or real(logits, mu, margin)
+    )
+    spans = spans_of(weak, tmp_path)
+    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "mu=3.0", "margin=types"])
+    negative_sampling.sampled(spans, config, 0)(np.arange(4))
+    negative_sampling.sampled(spans, negative_sampling.Config(), 0)(np.arange(4))
+    assert asked == [(3.0, "types")]
+
+
+def test_windows_draw_as_many_as_their_own_words_want(tmp_path: Path) -> None:
+    words = " ".join(f"w{i}" for i in range(700))
+    spans, watch = spans_of([Document("1", words, spans=(Span(0, 2, "X"),), complete=False)], tmp_path), Looking()
+    config = load_config(negative_sampling.Config, settings=["rate=0.5"])
+    negative_sampling.sampled(spans, config, 0, watch)(np.arange(len(spans.words)))
+    assert len(spans.words) > 1 and int(spans.words.sum()) == 700
+    assert 350 <= int(watch.drawn[0].sum()) <= 350 + len(spans.words)
+
+
+def test_cross_entropy_fades_with_the_epochs(
+    weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    betas: list[float] = []
+    real = nrces.nrces
+    monkeypatch.setattr(nrces, "nrces", lambda *args: betas.append(args[2]) or real(*args))
+    config = load_config(nrces.Config, settings=["w=2.0", "train.epochs=3", "train.budget=4096"])
+    train("nrces", Splits(weak=weak), tmp_path, config)
+    assert list(dict.fromkeys(betas)) == pytest.approx([1.0, exp(-0.5), exp(-1.0)])
+
+
 def test_nrces_draws_its_negatives_once_and_about_half(weak: list[Document], tmp_path: Path) -> None:
     spans = spans_of(weak, tmp_path)
     before = spans.data.targets.known.clone()
@@ -121,8 +173,23 @@ def test_dev_chooses(recipe: str, setting: str, stages: set[str], weak: list[Doc
     train(recipe, Splits(weak=weak, dev=build().dev[:10]), tmp_path / "a", config, say=said.append)
     assert {path.name for path in (tmp_path / "a" / "stages").iterdir()} == stages
     assert any(f"with {setting} = 2" in line and f"with {setting} = 5" in line for line in said)
-    train(recipe, Splits(weak=weak), tmp_path / "b", config)
+    said.clear()
+    train(recipe, Splits(weak=weak), tmp_path / "b", config, say=said.append)
+    assert any("there is no dev to choose" in line for line in said)
     assert {path.name for path in (tmp_path / "b" / "stages").iterdir()} == {"train"}, "without dev it is fixed"
+
+
+def test_the_best_on_dev_is_kept(tmp_path: Path) -> None:
+    taggers: dict[float, Any] = {0.1: object(), 0.2: object(), 0.3: object()}
+    scores = {0.1: 0.5, 0.2: 0.7, 0.3: 0.6}
+    kept = best_on_dev(list(scores), lambda rate, _: Learned(taggers[rate], scores[rate]), "rate", Run(tmp_path, {}))
+    assert kept is taggers[0.2]
+
+
+@pytest.mark.parametrize("setting", ["mu=2.0", "margin=types", "temperature=2.0", "uniform_epochs=3", "oracle=heldout"])
+def test_settings_of_another_sampler_are_refused(setting: str) -> None:
+    with pytest.raises(ConfigError, match="has no effect together with sampler=uniform"):
+        load_config(negative_sampling.Config, settings=[setting])
 
 
 @pytest.mark.parametrize("recipe", ["negative_sampling", "nrces"])
@@ -131,21 +198,29 @@ def test_they_refuse_a_token_head(recipe: str) -> None:
         load_config(RECIPES[recipe].Config, settings=["head.kind=token"])
 
 
-def test_a_threshold_is_kept_with_the_model_and_without_dev_there_is_none(weak: list[Document], tmp_path: Path) -> None:
-    dev = build().dev[:20]
-    for settings, given, expected in ([["head.threshold=0.9"], dev, 0.9], [[], None, None], [[], dev, "dev"]):
-        config = load_config(nrces.Config, settings=["train.epochs=2", *settings])
-        folder = tmp_path / str(expected)
-        trained = train("nrces", Splits(weak=weak, dev=given), folder, config)
-        loaded = load(folder)
-        assert isinstance(loaded, Tagger)
-        if expected != "dev":
-            assert loaded.model.head.threshold == expected
-            continue
-        assert loaded.model.head.threshold in THRESHOLDS
-        rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-        best = max(row["dev"]["f1"] for row in rows)
-        assert score(dev, trained.tagger.predict(dev)).exact.f1 == pytest.approx(best), "as it was when it was chosen"
+@pytest.mark.parametrize(
+    ("threshold", "with_dev", "expected"), [(0.9, True, 0.9), ("argmax", True, None), ("dev", False, None)]
+)
+def test_a_threshold_is_kept_with_the_model(
+    threshold: float | str, with_dev: bool, expected: float | None, weak: list[Document], tmp_path: Path
+) -> None:
+    config = load_config(nrces.Config, settings=["train.epochs=1", f"head.threshold={threshold}"])
+    train("nrces", Splits(weak=weak, dev=build().dev[:5] if with_dev else None), tmp_path, config)
+    loaded = load(tmp_path)
+    assert isinstance(loaded, Tagger) and loaded.model.head.threshold == expected
+
+
+def test_the_threshold_is_that_of_the_best_epoch(tmp_path: Path) -> None:
+    demo = build()
+    config = load_config(negative_sampling.Config, settings=["train.epochs=6"])
+    assert config.head.threshold == "dev"
+    splits = Splits(weak=list(corrupt(demo.train[:200], Noise(drop=0.2))), dev=demo.dev[:60])
+    trained = train("negative_sampling", splits, tmp_path, config)
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    best = max(row["dev"]["f1"] for row in rows)
+    assert best > 0.1
+    assert isinstance(trained.tagger, Tagger) and trained.tagger.model.head.threshold in THRESHOLDS
+    assert score(demo.dev[:60], trained.tagger.predict(demo.dev[:60])).exact.f1 == pytest.approx(best)
 
 
 @pytest.mark.slow
@@ -157,7 +232,7 @@ def test_with_lstm_and_without_dev(recipe: str, weak: list[Document], tmp_path: 
 
 
 def test_halves_are_judged_by_the_model_of_the_other_half(weak: list[Document], tmp_path: Path) -> None:
-    """A model that says of every span how many documents it learned from, and that no other half looked in."""
+    """Models that say of every span which of them they are."""
     spans = spans_of(weak, tmp_path)
     seen: list[set[str]] = []
 
@@ -177,9 +252,15 @@ def test_halves_are_judged_by_the_model_of_the_other_half(weak: list[Document], 
     found = judged_by_halves(spans, weak, learn, lambda logits: logits[..., 0])
     assert seen[0].isdisjoint(seen[1]) and seen[0] | seen[1] == {doc.id for doc in weak}
     for number, (start, end) in enumerate(zip(spans.open.offsets[:-1], spans.open.offsets[1:], strict=True)):
-        half = spans.data.sentences.document[number] % 2
-        assert (found[start:end] == half + 1).all()
-        assert weak[spans.data.sentences.document[number]].id not in seen[half]
+        [judge] = found[start:end].unique().tolist()
+        assert weak[spans.data.sentences.document[number]].id not in seen[int(judge) - 1]
+
+
+def test_a_half_without_labels_is_refused(weak: list[Document], tmp_path: Path) -> None:
+    labelled = next(doc for doc in weak if doc.spans)
+    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "oracle=heldout", "train.epochs=1"])
+    with pytest.raises(TrainingError, match="too few documents"):
+        train("negative_sampling", Splits(weak=[labelled]), tmp_path, config)
 
 
 def test_a_held_out_oracle_trains(weak: list[Document], tmp_path: Path) -> None:

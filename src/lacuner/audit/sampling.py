@@ -92,16 +92,23 @@ class Audit:
 
 
 def plan(recipes: Sequence[str], settings: Sequence[str] = ()) -> list[Plan]:
-    """Recipes with the settings that they have; only a span model can be looked into like this."""
+    """Recipes with the settings that they have; only a span model can be looked into like this.
+
+    A recipe may bring settings of its own: `negative_sampling sampler=weighted`.
+    """
     found: list[Plan] = []
-    for name in dict.fromkeys(recipes):
+    names = [each.split()[0] for each in recipes if each.strip()]
+    for shown in dict.fromkeys(recipes):
+        name, *own = shown.split() or [""]
         check_needs(name, ("weak", "gold", "unlabeled"))
         known = RECIPES[name].Config.model_fields
-        mine = [each for each in settings if _key(each) in known or not _anywhere(each, recipes)]
-        config = load_config(RECIPES[name].Config, settings=mine)
+        mine = [each for each in settings if _key(each) in known or not _anywhere(each, names)]
+        config = load_config(RECIPES[name].Config, settings=[*mine, *own])
+        if getattr(config, "try_w", ()) or getattr(config, "try_rate", ()):
+            raise ConfigError("an audit follows one training: give it one value, not several to try")
         if getattr(getattr(config, "head", None), "kind", None) != "span":
             raise ConfigError(f"the recipe {name} trains no span model here: choose another, or head.kind=span")
-        found.append(Plan(name, name, config))
+        found.append(Plan(shown, name, config))
     return found
 
 
@@ -158,6 +165,7 @@ def _watched(
         run = Path(folder) / "run"
         train(each.recipe, given, run, each.config, seed, say, Together(sampling, spans))
         rows = epoch_rows(run)
+    rows = [row for row in rows if row["stage"] == rows[-1]["stage"]]  # of several stages the last makes the model
     seen = {(row["stage"], row["epoch"]): row for row in sampling.rows}
     epochs = []
     for row in rows:
@@ -167,7 +175,8 @@ def _watched(
         if drawn := seen.get((row["stage"], row["epoch"])):
             found |= {name: drawn[name] for name in ("missampling", "uncertainty")}
         epochs.append(found)
-    table = np.array([row["probabilities"] for row in spans.rows], dtype=float).reshape(len(spans.rows), len(followed))
+    after = [row["probabilities"] for row in spans.rows if row["stage"] == rows[-1]["stage"]]
+    table = np.array(after, dtype=float).reshape(len(after), len(followed))
     return Watched(each.name, each.recipe, each.config.model_dump(mode="json"), epochs, table)
 
 

@@ -16,8 +16,7 @@ THRESHOLDS = 1 / (1 + np.exp(-np.arange(-3.5, 6.1, 0.5)))
 def best_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> float:
     """The threshold with the best exact F1; of equally good ones that which is nearest to a half.
 
-    There are few to choose from, so that chance has little to say. Spans without a score are always believed; whatever
-    touches an unsure span of gold counts neither way.
+    There are few to choose from, so that chance has little to say. Spans without a score are always believed.
     """
     right: list[float] = []
     wrong: list[float] = []
@@ -27,10 +26,7 @@ def best_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> f
         there += len(known)
         for span in found.spans:
             score = 1.0 if span.score is None else span.score
-            if span[:3] in known:
-                right.append(score)
-            elif not any(span.start < other.end and other.start < span.end for other in truth.unsure):
-                wrong.append(score)
+            (right if span[:3] in known else wrong).append(score)
     correct, mistaken = (
         len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (right, wrong)
     )  # how many have at least that score

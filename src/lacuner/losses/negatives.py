@@ -24,7 +24,7 @@ Rank = Literal["top", "middle", "bottom"]
 
 def how_many(words: Tensor, rate: float) -> Tensor:
     """`ceil(rate * n)` for sentences of `n` words; products that are whole but for rounding stay whole."""
-    return torch.ceil(words * rate - 1e-6).long()
+    return torch.ceil(words.double() * rate - 1e-9).long()
 
 
 def draw(candidates: Tensor, counts: Tensor, log_weights: Tensor | None = None) -> Tensor:
@@ -37,14 +37,16 @@ def draw(candidates: Tensor, counts: Tensor, log_weights: Tensor | None = None) 
 
 
 def draw_by_rank(candidates: Tensor, counts: Tensor, uncertainty: Tensor, rank: Rank) -> Tensor:
-    """The most, least or middling uncertain candidates: an experiment of the paper, nothing random about it."""
-    if rank == "top":
-        return _highest(uncertainty, candidates, counts)
-    if rank == "bottom":
-        return _highest(-uncertainty, candidates, counts)
-    flat = uncertainty.masked_fill(~candidates, torch.nan).flatten(1)
-    median = flat.nanmedian(dim=1).values.nan_to_num()
-    return _highest(-(flat - median[:, None]).abs().view_as(uncertainty), candidates, counts)
+    """The most, least or middling uncertain candidates: an experiment of the paper. Equals are ordered at random."""
+    shaken = uncertainty + 1e-6 * torch.rand(uncertainty.shape, device=uncertainty.device)
+    if rank != "middle":
+        return _highest(shaken if rank == "top" else -shaken, candidates, counts)
+    order = shaken.masked_fill(~candidates, -torch.inf).flatten(1).argsort(dim=1, descending=True)
+    place = order.argsort(dim=1)
+    there = candidates.flatten(1).sum(dim=1)
+    first = (there - counts).clamp(min=0) // 2
+    chosen = (place >= first[:, None]) & (place < (first + counts)[:, None])
+    return chosen.view_as(candidates) & candidates
 
 
 def _highest(keys: Tensor, candidates: Tensor, counts: Tensor) -> Tensor:

@@ -112,9 +112,11 @@ def assemble(docs: Sequence[Document], sentences: Sentences, found: Found, label
 
 
 def _disjoint(spans: list[Span]) -> tuple[Span, ...]:
-    """Two windows may both find an entity at their seam: the first one stays."""
+    """Two windows may both find an entity at their seam: the more probable one stays."""
     kept: list[Span] = []
     for span in spans:
         if not kept or span.start >= kept[-1].end:
             kept.append(span)
+        elif (span.score or 0.0) > (kept[-1].score or 0.0):
+            kept[-1] = span
     return tuple(kept)

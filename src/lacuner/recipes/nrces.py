@@ -3,12 +3,16 @@
 What it does: a span model; labelled spans have cross entropy, half of the unlabelled ones `beta * CE + (1 - beta) * S`
     with `beta = exp(-epoch / w)`. S is bounded: once the model is sure that an unlabelled span is an entity, that span
     pushes it no more.
-Assumes: that labels are right, and that the model learns what entities look like before it learns the gaps by heart.
-    On clean labels it is a little worse than cross entropy.
-Needs: weak.
+Assumes: that labels are right, that the gaps are at random, and that the model learns what entities look like before it
+    learns the gaps by heart. Use it where much is missing and a pretrained encoder knows much; on clean labels cross
+    entropy is better.
+Needs: weak; with dev it chooses a threshold, and w if it is told to.
 Costs: one training of a span model, about as long as `trust`; one more for each w that it is to choose from.
-Departs from the authors: the sign of the sigmoid (see the loss); spans have a greatest width that the data decides;
-    documents that are complete give all their negatives; spans that touch an unsure one never take part.
+Departs from the authors: the sigmoid is of the lead of O, with the sign that the text describes (see the loss); spans
+    have a greatest width that the data decides; documents that are complete give all their negatives; spans that touch
+    an unsure one never take part. The threshold may also be below that of the most probable class, and then finds more.
+    The paper's ablations: `share=1.0` (no random sampling), `negatives=ce` (no sigmoid), `positives=faded` (no separate
+    training), `positives=both` (sigmoid on labelled spans too), `negatives=both` (cross entropy on unlabelled too).
 Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
 """
 
@@ -66,6 +70,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
     if config.try_w and splits.dev is not None:
         return best_on_dev(config.try_w, learn, "w", run)
+    if config.try_w:
+        run.say(f"there is no dev to choose w by: it is {config.w:g}")
     return learn(config.w, "train").tagger
 
 

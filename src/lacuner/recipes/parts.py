@@ -75,9 +75,9 @@ class HeadConfig(Config):
     """`span`: how a span is scored."""
     width: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MOST_WIDTHS)
     """`span`: the widest span in words; None: what the labelled spans need."""
-    threshold: Annotated[Annotated[float, Field(gt=0, lt=1)] | Literal["dev"] | None, _SPANS] = None
-    """`span`: how probable a label must be for a span to be found; None: more probable than none; `dev`: what is best
-    on dev, if there is any."""
+    threshold: Annotated[Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"], _SPANS] = "argmax"
+    """`span`: how probable a label must be for a span to be found, be it less probable than none; `argmax`: more
+    probable than none; `dev`: what is best on dev, if there is any."""
     dropout: float = Field(0.3, ge=0, lt=1)
 
 

@@ -69,7 +69,7 @@ class Pretrained:
     model: Model
     run: Run
     held_out: Row
-    """Top 1 and top 5 accuracy and perplexity in held-out text, of the epoch that was kept."""
+    """Top 1 and top 5 accuracy and perplexity in held-out text, of the epoch that was kept; of a finished run top 5."""
 
 
 def pretrain(

@@ -10,8 +10,9 @@ Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one that 
 Costs: as many trainings as there are models, and about one and a half more.
 Departs from the authors: labels and soft labels are judged anew every epoch, not every so many batches; words in which
     nobody may see a negative are left out everywhere; sentences are said otherwise with the encoder as it was
-    pre-trained, anew in each epoch. As in their code, that a labelled word is an entity is not doubted, and soft types
-    are learned where the entity is likely. The models are trained one after another.
+    pre-trained, anew in each epoch; there are three models where they have five, and they are trained one after
+    another. As in their code, that a labelled word is an entity is not doubted, and soft types are learned where the
+    entity is likely.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
@@ -63,8 +64,8 @@ class Config(BaseConfig):
     encoder: EncoderConfig = EncoderConfig()
     head: EntityTypeHeadConfig = EntityTypeHeadConfig()
     train: TrainConfig = TrainConfig()
-    models: int = Field(5, ge=1)
-    """How many noise-robust models there are (the paper's K)."""
+    models: int = Field(3, ge=1)
+    """How many noise-robust models there are (the paper's K, five there)."""
     q: float = Field(0.7, ge=0, le=1)
     """Generalised cross entropy: 0 is cross entropy, 1 hardly believes anything."""
     removal: bool = True

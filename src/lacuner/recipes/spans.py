@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
+import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -23,9 +24,10 @@ class SpanHeadConfig(HeadConfig):
     """The head of a recipe that is about spans."""
 
     kind: Literal["span"] = "span"
-    threshold: Annotated[float, Field(gt=0, lt=1)] | Literal["dev"] | None = "dev"
-    """How probable a label must be for a span to be found; None: more probable than none; `dev`: what is best on dev,
-    if there is any. A model that learned from few negatives finds too much, and this mends it."""
+    threshold: Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"] = "dev"
+    """How probable a label must be for a span to be found, be it less probable than none; `argmax`: more probable than
+    none; `dev`: what is best on dev, if there is any. What learned from few negatives finds too much, what learned from
+    gaps too little, and this mends much of both."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class SpanSet:
     data: TrainingSet
     open: CorpusTargets
     """`known` says here: may be drawn."""
+    words: Tensor
+    """How many words each sentence has; of a window those that it owns."""
 
     @property
     def model(self) -> Model:
@@ -54,7 +58,8 @@ def span_set(model: Model, docs: Sequence[Document], lost: Lost) -> SpanSet:
     whole = [replace(annotation, complete=True) for annotation in data.sentences.annotations]
     believed = model.head.targets(whole, Lost())
     believed.known &= ~data.targets.known
-    return SpanSet(data, believed)
+    words = torch.tensor([window.own_end - window.own_start for window in data.sentences.windows])
+    return SpanSet(data, believed, words)
 
 
 def new_span_set(config: HasPlainSettings, docs: Sequence[Document], run: Run, name: str = "model") -> SpanSet:
@@ -66,7 +71,7 @@ def new_span_set(config: HasPlainSettings, docs: Sequence[Document], run: Run, n
 
 
 def best_on_dev(values: Sequence[float], learn: Callable[[float, str], Learned], setting: str, run: Run) -> Tagger:
-    """Learn once with each value of a setting, in a stage of its own, and keep what is best on dev."""
+    """Learn once with each value of a setting, in a stage of its own, and keep the best on dev, of equals the first."""
     tried = {value: learn(value, f"{setting}{value:g}") for value in dict.fromkeys(values)}
     run.say("dev F1 " + ", ".join(f"{each.f1:.3f} with {setting} = {value:g}" for value, each in tried.items()))
     return max(tried.values(), key=lambda each: each.f1).tagger
