@@ -19,7 +19,7 @@ from lacuner.training.masking import measure
 from lacuner.types import Document, Span
 
 LEAST_TOP5 = 0.3
-"""Below this the model has learned little more than which words are frequent: five of them are a quarter of a text."""
+"""Below this a model may have learned no more than which words are frequent: five can be a quarter of a text."""
 _MEASURED = 200
 
 
