@@ -301,12 +301,12 @@ def test_it_helps(tmp_path: Path) -> None:
     found: dict[tuple[str, float], list[float]] = {}
     for seed in (1, 2, 3):
         for drop in (0.0, 0.5):
-            weak = list(corrupt(demo.train[:400], Noise(drop=drop, seed=seed)))
+            weak = list(corrupt(demo.train[:800], Noise(drop=drop, seed=seed)))
             for recipe in ("trust", "two_step"):
                 settings = load_config(RECIPES[recipe].Config, settings=["train.epochs=8", "head.kind=token"])
                 trained = train(recipe, Splits(weak=weak), tmp_path / f"{recipe}{drop}{seed}", settings, seed)
-                f1 = score(demo.test[:200], trained.tagger.predict(demo.test[:200])).exact.f1
+                f1 = score(demo.test, trained.tagger.predict(demo.test)).exact.f1
                 found.setdefault((recipe, drop), []).append(100 * f1)
     mean = {key: sum(values) / 3 for key, values in found.items()}
-    assert mean["two_step", 0.5] > mean["trust", 0.5] + 3
+    assert mean["two_step", 0.5] > mean["trust", 0.5] + 8
     assert mean["two_step", 0.0] > mean["trust", 0.0] - 1
