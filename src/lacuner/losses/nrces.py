@@ -31,8 +31,9 @@ def nrces(
     Assumes: what is labelled is right; of the rest the model learns the common cases before the mistakes.
     Departs from the authors: `printed` is their formula, whose gradient pushes O down where O is the label; the other
         two mean what the text says. `margin` is the default because with `tiny` it lost least where nothing is missing
-        and was no worse where most is (docs/results.md). For the ablations `positives` and `negatives` are `ce`,
-        `faded` or the sum of `both`; for a labelled span S has the logit of its label instead of O's.
+        and was no worse where most is, on the dev data of one corpus (benchmarks/nrces.toml has them all). For the
+        ablations `positives` and `negatives` are `ce`, `faded` or the sum of `both`; for a labelled span S has the
+        logit of its label instead of O's.
     Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition".
     """
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
