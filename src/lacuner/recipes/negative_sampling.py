@@ -61,8 +61,8 @@ class Config(BaseConfig):
     """`top`, `middle`, `bottom` take the spans of that uncertainty: an experiment, not a method. (In the paper's the
     gaps were never drawn; here they may be.)"""
     rate: float = Field(0.5, gt=0)
-    """Negatives a word. The more is missing, the fewer there should be; the paper has 0.35, which costs `tiny` two
-    points more where nothing is missing, and gains nothing where much is."""
+    """Negatives a word. The more is missing, the fewer there should be. The paper has 0.35; `sampling_forms.toml` and
+    `sampling_sweeps.toml` under `benchmarks/` compare."""
     try_rate: tuple[Annotated[float, Field(gt=0)], ...] = ()
     """With dev: train once with each of these, and keep the best; `rate` is not used then."""
     mu: Annotated[float, _WEIGHTED] = Field(8.0, ge=0)
