@@ -76,7 +76,7 @@ def measure_tiny(quick: bool) -> list[Row]:
     from lacuner.recipes.spans import span_set
     from lacuner.training.batches import epoch_batches
     from lacuner.training.data import training_set
-    from lacuner.training.loop import _Trainer
+    from lacuner.training.loop import _Trainer, enough_threads
     from lacuner.training.run import Run
     from lacuner.training.settings import TrainConfig
     from lacuner.types import Lost
@@ -110,7 +110,7 @@ def measure_tiny(quick: bool) -> list[Row]:
             config = TrainConfig(epochs=50, learning_rate=2e-3, head_learning_rate=2e-3, budget=WORDS_A_BATCH)
             with run.stage("train") as stage:
                 trainer = _Trainer(model, data.features, config, stage)
-            sides[kind] = _epoch(trainer, step, epoch_batches, data.features.costs)
+            sides[kind] = _epoch(trainer, step, epoch_batches, enough_threads)
             taggers[kind] = Tagger(model)
         times = in_turns(sides, 3 if quick else 4)
     bare = [replace(doc, spans=()) for doc in docs]
@@ -173,11 +173,12 @@ def measure_tiny(quick: bool) -> list[Row]:
     ]
 
 
-def _epoch(trainer: Any, step: Any, batches: Any, costs: Any) -> Callable[[], None]:
+def _epoch(trainer: Any, step: Any, batches: Any, threads: Any) -> Callable[[], None]:
     def epoch() -> None:
         trainer.model.train()
-        for indices in batches(costs, WORDS_A_BATCH, 1):
-            trainer._learn(step, indices, 0)
+        with threads(trainer.model):  # as `fit` does
+            for indices in batches(trainer.features.costs, WORDS_A_BATCH, 1):
+                trainer._learn(step, indices, 0)
 
     return epoch
 

@@ -29,7 +29,7 @@ def judged() -> Judged:
     rng = np.random.default_rng(0)
     missing = rng.random(400) < 0.2
     values = rng.normal(size=(3, 400)) - 2 * missing
-    return Judged(values, values[2] < -1, missing)
+    return Judged(np.arange(1, 4), values, values[2] < -1, missing)
 
 
 def test_the_table_is_what_would_have_been_removed(judged: Judged) -> None:
@@ -42,8 +42,9 @@ def test_the_table_is_what_would_have_been_removed(judged: Judged) -> None:
 
 
 def test_the_pictures_are_svg_and_the_same_again(judged: Judged) -> None:
-    nothing = Judged(np.zeros((1, 0)), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
-    drawn = pictures({"<one> & $two$": judged, "empty": nothing})
+    nothing = Judged(np.array([3]), np.zeros((1, 0)), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
+    last = Judged(judged.epochs[2:], judged.values[2:], judged.removed, judged.missing)
+    drawn = pictures({"<one> & $two$": judged, "empty": nothing, "asked once": last})
     assert [picture.name for picture in drawn] == ["o-values", "removed-words"]
     for picture in drawn:
         text = whole_picture(picture)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lacuner.evaluate import score
+from lacuner.evaluate.scores import count_exact
 from lacuner.evaluate.threshold import THRESHOLDS, best_threshold
 from lacuner.types import Document, Span
 
@@ -34,15 +35,23 @@ def kept(docs: list[Document], threshold: float) -> list[Document]:
 @pytest.mark.parametrize("seed", range(8))
 def test_no_threshold_is_better(seed: int) -> None:
     gold, found = documents(seed)
-    chosen = best_threshold(gold, found)
+    chosen, count = best_threshold(gold, found)
     tried = [score(gold, kept(found, limit)).exact.f1 for limit in THRESHOLDS]
     assert chosen in THRESHOLDS
-    assert score(gold, kept(found, chosen)).exact.f1 == pytest.approx(max(tried))
+    assert score(gold, kept(found, chosen)).exact == count
+    assert count.f1 == pytest.approx(max(tried))
 
 
 def test_what_is_equally_good_is_near_a_half() -> None:
     gold, _ = documents(0)
     sure = [replace(doc, spans=tuple(span._replace(score=0.99) for span in doc.spans)) for doc in gold]
-    assert best_threshold(gold, sure) == 0.5
-    assert best_threshold(gold, [replace(doc, spans=()) for doc in gold]) == 0.5
-    assert best_threshold([], []) == 0.5
+    assert best_threshold(gold, sure)[0] == 0.5
+    assert best_threshold(gold, [replace(doc, spans=()) for doc in gold])[0] == 0.5
+    assert best_threshold([], [])[0] == 0.5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counting_alone_agrees_with_scoring(seed: int) -> None:
+    gold, found = documents(seed)
+    assert count_exact(gold, found) == score(gold, found).exact
+    assert count_exact([], []) == score([], []).exact

@@ -41,7 +41,7 @@ def test_the_ratio_of_a_given_prior_and_of_an_estimate(explored: Explored) -> No
     assert given[first] == pytest.approx(3.0, rel=1e-6)
     estimated = pu.ratios(explored, {})
     assert list(estimated) == list(tags.labels) and all(estimated[label] == given[label] for label in others)
-    none = explored.opinions[0]["none"]
+    none = explored.opinions[1]["none"]
     mine = torch.from_numpy(tags.types)[targets.labels.long()] == 0
     assert estimated[first] == pytest.approx(1 / float((1 - none[mine]).mean()), rel=1e-5)
     assert pu.ratios(explored, {first: share / 9})[first] == 1.0, "there are no fewer than the labelled ones"

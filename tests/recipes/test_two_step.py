@@ -107,12 +107,15 @@ def test_opinions_are_those_of_each_sentence_by_itself(head: str, weak: list[Doc
 
 
 def test_an_epoch_is_asked_when_it_is_over(weak: list[Document], tmp_path: Path) -> None:
-    three = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}))
-    assert len(three.opinions) == 3
-    kept = [{name: tensor.clone() for name, tensor in each.items()} for each in three.opinions]
-    assert not torch.equal(kept[0]["value"], kept[2]["value"])
-    again = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}))
-    assert all(torch.equal(a[name], b[name]) for a, b in zip(kept, again.opinions, strict=True) for name in a)
+    three = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}), each=True)
+    assert list(three.opinions) == [1, 2, 3]
+    kept = {epoch: {name: tensor.clone() for name, tensor in each.items()} for epoch, each in three.opinions.items()}
+    assert not torch.equal(kept[1]["value"], kept[3]["value"])
+    again = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}), each=True)
+    assert all(torch.equal(a[name], again.opinions[epoch][name]) for epoch, a in kept.items() for name in a)
+    once = explore(weak, config(), 3, Run(tmp_path / "b", {"seed": 1}))
+    assert list(once.opinions) == [3], "and whether it was asked before changes nothing"
+    assert all(torch.equal(kept[3][name], once.opinions[3][name]) for name in kept[3])
 
 
 class Seen:
@@ -186,8 +189,8 @@ def test_the_removed_words_are_written_and_judged(gold: list[Document], weak: li
     found = len(missing & set(removed))
     assert judged.removed.sum() == len(removed) and judged.missing.sum() == len(missing)
     assert (judged.precision, judged.recall) == (found / len(removed), found / len(missing))
-    assert judged.if_removed(0.1, 3) == (judged.precision, judged.recall)
-    assert judged.if_removed(1.0, 1) == (judged.missing.mean(), 1.0)
+    assert judged.if_removed(0.1) == (judged.precision, judged.recall)
+    assert judged.if_removed(1.0) == (judged.missing.mean(), 1.0)
     assert judged.as_json()["removed"] == len(removed)
 
 
@@ -267,7 +270,7 @@ def test_a_killed_exploration_is_never_asked_in_the_middle_of_an_epoch(
     weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = config("train.checkpoint_seconds=0.0", "train.budget=128")
-    whole = explore(weak, settings, 2, Run(tmp_path / "a", {"seed": 1}))
+    whole = explore(weak, settings, 2, Run(tmp_path / "a", {"seed": 1}), each=True)
     asks = o_values.believe
     left = 12  # in the middle of the second epoch
 
@@ -285,12 +288,12 @@ def test_a_killed_exploration_is_never_asked_in_the_middle_of_an_epoch(
 
     monkeypatch.setattr(o_values, "believe", dying)
     with pytest.raises(KeyboardInterrupt):
-        explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}))
+        explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}), each=True)
     assert (tmp_path / "b" / "stages" / "explore" / "1").exists()
     assert not (tmp_path / "b" / "stages" / "explore" / "2").exists()
     monkeypatch.undo()
-    resumed = explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}))
-    for one, other in zip(whole.opinions, resumed.opinions, strict=True):
+    resumed = explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}), each=True)
+    for one, other in zip(whole.opinions.values(), resumed.opinions.values(), strict=True):
         assert all(torch.equal(one[name], other[name]) for name in one)
 
 

@@ -25,7 +25,7 @@ def pictures(runs: Mapping[str, Judged]) -> list[Picture]:
             "o-values",
             "O-values, epoch by epoch",
             "Medians of the scores that the explored model gives O, for words of unlabelled entities and for words "
-            "that are none; bands are the middle half.",
+            "that are none; bands are the middle half. A run with each_epoch=true asks after each epoch.",
             words,
             kinds,
         ),
@@ -48,11 +48,13 @@ class _Values:
     def __call__(self, axes: Axes) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        epochs = np.arange(1, len(self.judged.values) + 1)
+        epochs = self.judged.epochs
         for look, mine in zip(self.looks, (~self.judged.missing, self.judged.missing), strict=True):
             if mine.any():
                 low, middle, high = np.quantile(self.judged.values[:, mine], (0.25, 0.5, 0.75), axis=1)
                 axes.fill_between(epochs, low, high, color=look.colour, alpha=0.18, linewidth=0)
+                if len(epochs) == 1:  # nobody asked before the end: a band would have no width
+                    axes.vlines(epochs, low, high, color=look.colour, alpha=0.5)
                 axes.plot(epochs, middle, color=look.colour, marker=look.marker, markersize=4)
         axes.set_xlabel("epoch")
         axes.set_ylabel("O-value")
@@ -68,8 +70,8 @@ class _Shares:
 
     def __call__(self, axes: Axes) -> None:
         for name, judged in self.runs.items():
-            look, epoch = self.looks[name], len(judged.values)
-            values = [100 * judged.if_removed(share, epoch)[self.part] for share in SHARES]
+            look = self.looks[name]
+            values = [100 * judged.if_removed(share)[self.part] for share in SHARES]
             axes.plot([100 * share for share in SHARES], values, color=look.colour, marker=look.marker, markersize=3)
             share = float(judged.removed.mean()) if len(judged.removed) else 0.0
             if share:
@@ -86,4 +88,4 @@ def table(runs: Mapping[str, Judged]) -> Iterator[tuple[str, float, float, float
     """A row a run and share: its name, the share, precision and recall."""
     for name, judged in runs.items():
         for share in SHARES:
-            yield (name, share, *judged.if_removed(share, len(judged.values)))
+            yield (name, share, *judged.if_removed(share))

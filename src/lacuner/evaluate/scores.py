@@ -170,6 +170,15 @@ def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Evaluation
     return scoring.result()
 
 
+def count_exact(gold: Iterable[Document], predicted: Iterable[Document]) -> Count:
+    """The exact score alone, which is most of what a training wants to know, in a fraction of the time."""
+    total = Counter[str]()
+    for mine, yours in pair(gold, predicted):
+        real, found = _places(mine.spans), _places(yours.spans)
+        total.update(correct=len(real & found), predicted=len(found), gold=len(real))
+    return Count(**total)
+
+
 def _places(spans: Iterable[Span]) -> set[Place]:
     return {(span.start, span.end, span.label) for span in spans}
 

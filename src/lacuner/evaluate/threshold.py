@@ -7,14 +7,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from lacuner.evaluate.pairing import pair
+from lacuner.evaluate.scores import Count
 from lacuner.types import Document
 
-THRESHOLDS = 1 / (1 + np.exp(-np.arange(-3.5, 6.1, 0.5)))
-"""From 0.03 to 0.998, closer together where probabilities are near 0 or 1."""
+THRESHOLDS = 1 / (1 + np.exp(-np.arange(-7.0, 6.1, 0.5)))
+"""From 0.0009 to 0.998, closer together where probabilities are near 0 or 1."""
 
 
-def best_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> float:
-    """The threshold with the best exact F1; of equally good ones that which is nearest to a half.
+def best_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> tuple[float, Count]:
+    """The threshold with the best exact F1, and its score; of equally good ones that which is nearest to a half.
 
     There are few to choose from, so that chance has little to say. Spans without a score are always believed.
     """
@@ -32,4 +33,5 @@ def best_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> f
     )  # how many have at least that score
     f1 = 2 * correct / np.maximum(correct + mistaken + there, 1)
     order = np.argsort(np.abs(THRESHOLDS - 0.5), kind="stable")
-    return float(THRESHOLDS[order][np.argmax(f1[order])])
+    best = order[np.argmax(f1[order])]
+    return float(THRESHOLDS[best]), Count(int(correct[best]), int(correct[best] + mistaken[best]), there)

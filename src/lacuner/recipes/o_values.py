@@ -54,22 +54,23 @@ def believed_set(model: Model, docs: Sequence[Document], lost: Lost) -> Believed
 
 @dataclass(frozen=True)
 class Explored:
-    """Weak data, and what a young model thought of it after each epoch."""
+    """Weak data, and what a young model thought of it."""
 
     weak: Believed
-    opinions: list[Opinion]
+    opinions: dict[int, Opinion]
+    """By the number of epochs after which the model was asked."""
 
     def missing_share(self, epoch: int) -> float:
         """The share of the words taken for O that belong to entities, as it seems after an epoch."""
-        return missing_share(self.opinions[epoch - 1]["none"].numpy(), self.weak.plain, self.weak.labelled)
+        return missing_share(self.opinions[epoch]["none"].numpy(), self.weak.plain, self.weak.labelled)
 
     def suspects(self, epoch: int, share: float) -> np.ndarray:
         """The words of the row with the smallest O-values after an epoch: a mask."""
-        return smallest(self.opinions[epoch - 1]["value"].numpy(), self.weak.plain, share)
+        return smallest(self.opinions[epoch]["value"].numpy(), self.weak.plain, share)
 
 
-def explore(docs: Sequence[Document], config: HasPlainSettings, epochs: int, run: Run) -> Explored:
-    """Train a model that will be thrown away, and ask it after each epoch what it thinks of every word.
+def explore(docs: Sequence[Document], config: HasPlainSettings, epochs: int, run: Run, each: bool = False) -> Explored:
+    """Train a model that will be thrown away, and ask it what it thinks of every word: at the end, or after each epoch.
 
     Each opinion is a finished stage before the next epoch begins, so that a run that was killed in the middle of an
     epoch never asks a model that is half through it.
@@ -84,14 +85,14 @@ def explore(docs: Sequence[Document], config: HasPlainSettings, epochs: int, run
         return once(run, f"explore/{epoch}", lambda: opinion(model, features))
 
     def make_step(epoch: int) -> Step:
-        if epoch:
+        if epoch and each:
             ask(epoch)
         return step
 
     settings = config.train.model_copy(update={"epochs": epochs, "patience": None})
     with run.stage("explore") as stage:
         fit(model, features, make_step, resolved(settings, model, features), stage)
-    return Explored(weak, [ask(epoch) for epoch in range(1, epochs + 1)])
+    return Explored(weak, {epoch: ask(epoch) for epoch in range(1 if each else epochs, epochs + 1)})
 
 
 def opinion(model: Model, features: Features) -> Opinion:

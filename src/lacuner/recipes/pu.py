@@ -83,7 +83,8 @@ def ratios(explored: Explored, prior: Mapping[str, float]) -> dict[str, float]:
     unknown = sorted(set(prior) - set(tags.labels))
     if unknown:
         raise ConfigError(f"there is no label {unknown[0]!r} to have a prior; there are {', '.join(tags.labels)}")
-    none = explored.opinions[-1]["none"].numpy()
+    (opinion,) = explored.opinions.values()
+    none = opinion["none"].numpy()
     types = tags.types[weak.data.targets.labels.numpy()]
     found = {}
     for number, label in enumerate(tags.labels):

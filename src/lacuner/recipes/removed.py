@@ -35,15 +35,16 @@ def write_removed(folder: Path, docs: Sequence[Document], explored: Explored, ep
     The score of a span is the smallest O-value of its words: the lower, the more suspect.
     """
     document, start, end = places(docs, explored.weak.data)
-    values = np.stack([opinion["value"].numpy() for opinion in explored.opinions])
+    values = np.stack([opinion["value"].numpy() for opinion in explored.opinions.values()])
     plain = explored.weak.plain
     rows = {"document": document[plain], "start": start[plain], "end": end[plain], "removed": gone[plain]}
     tensors = {name: torch.from_numpy(np.ascontiguousarray(row)) for name, row in rows.items()}
     tensors |= {"values": torch.from_numpy(np.ascontiguousarray(values[:, plain])), "texts": _texts(docs)}
+    tensors["epochs"] = torch.tensor(list(explored.opinions))
     with atomic_write(folder / VALUES) as stream:
         stream.write(save_tensors(tensors))
     first, last = runs(gone, offsets_of(explored.weak.data.features.lengths))
-    lowest = span_minimum(values[epoch - 1], first, last)
+    lowest = span_minimum(explored.opinions[epoch]["value"].numpy(), first, last)
     spans = zip(document[first], start[first], end[last - 1], lowest, strict=True)
     found = [Suspect("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
     found.sort(key=lambda suspect: suspect.span.score or 0.0)
@@ -80,6 +81,8 @@ def _texts(docs: Iterable[Document]) -> torch.Tensor:
 class Judged:
     """The words that were taken for O, and what they are."""
 
+    epochs: np.ndarray
+    """After how many epochs the model was asked."""
     values: np.ndarray
     """O-values `[epochs, words]`."""
     removed: np.ndarray
@@ -96,9 +99,9 @@ class Judged:
         """The share of the words of unlabelled entities that were removed."""
         return _ratio(self.missing & self.removed, self.missing)
 
-    def if_removed(self, share: float, epoch: int) -> tuple[float, float]:
-        """Precision and recall if another share had been removed after another epoch."""
-        gone = smallest(self.values[epoch - 1], np.ones(len(self.missing), dtype=bool), share)
+    def if_removed(self, share: float) -> tuple[float, float]:
+        """Precision and recall if another share had been removed, by the last opinion."""
+        gone = smallest(self.values[-1], np.ones(len(self.missing), dtype=bool), share)
         return _ratio(self.missing & gone, gone), _ratio(self.missing & gone, self.missing)
 
     def as_json(self) -> dict[str, float | int]:
@@ -116,7 +119,7 @@ def judge_suspects(run_folder: str | PathLike[str], gold: Iterable[Document]) ->
     try:
         rows = {name: tensor.numpy() for name, tensor in load_tensors(path.read_bytes()).items()}
         document, start, end = rows["document"], rows["start"], rows["end"]
-        values, removed, texts = rows["values"], rows["removed"], rows["texts"]
+        epochs, values, removed, texts = (rows[name] for name in ("epochs", "values", "removed", "texts"))
     except FileNotFoundError as error:
         raise ModelFileError("this is no run of two_step: it has no O-values", file=run_folder) from error
     except (OSError, KeyError, SafetensorError) as error:
@@ -126,7 +129,7 @@ def judge_suspects(run_folder: str | PathLike[str], gold: Iterable[Document]) ->
         raise CorpusError(
             f"gold has {len(docs):,} documents that are not the {len(texts):,} of the run", file=run_folder
         )
-    return Judged(values, removed, _inside(docs, document, start, end))
+    return Judged(epochs, values, removed, _inside(docs, document, start, end))
 
 
 def _inside(docs: Sequence[Document], document: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:

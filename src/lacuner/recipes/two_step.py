@@ -64,6 +64,8 @@ class Config(BaseConfig):
     train: TrainConfig = TrainConfig()
     explore: int = Field(3, ge=1)
     """Epochs of exploration (the paper's n)."""
+    each_epoch: bool = False
+    """Ask the explored model after each epoch, not only at the end: `lacuner audit removed` draws it."""
     remove: float | None = Field(None, ge=0, lt=1)
     """Share of the unlabelled words that is removed (lambda); None: estimated from the exploration."""
     sample: float = Field(0.1, ge=0, le=1)
@@ -97,7 +99,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Learn from `splits.weak` without the words that look like gaps."""
     docs = splits.weak or ()
     searching = config.search and bool(splits.dev)
-    explored = explore(docs, config, max(config.explore, EXPLORED) if searching else config.explore, run)
+    epochs = max(config.explore, EXPLORED) if searching else config.explore
+    explored = explore(docs, config, epochs, run, each=searching or config.each_epoch)
     task = _Task(docs, splits.dev, config, run, explored)
     share = explored.missing_share(config.explore) if config.remove is None else config.remove
     choice = Choice(config.explore, share, config.sample)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from lacuner.evaluate import Evaluation, score
+from lacuner.evaluate.scores import Count, count_exact
 from lacuner.evaluate.threshold import best_threshold
 from lacuner.models.model import Model
 from lacuner.models.sentences import Sentences, cut_sentences
@@ -46,13 +46,13 @@ def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> Training
     return TrainingSet(model, sentences, features, model.head.targets(sentences.annotations, lost))
 
 
-LOOSE = 0.02
+LOOSE = 0.0009
 """Spans that are less probable than this are not looked at when a threshold is chosen."""
 
 
 def dev_scorer(
     model: Model, docs: Sequence[Document] | None, choose_threshold: bool = False
-) -> Callable[[], Evaluation] | None:
+) -> Callable[[], Count] | None:
     """A function that scores the model as it now is on dev, which is prepared once; None without dev.
 
     If it is to choose the threshold of a span head, it leaves behind the best one in the head, and scores with that.
@@ -66,15 +66,12 @@ def dev_scorer(
     def found() -> list[Document]:
         return list(assemble(docs, sentences, tagger.find(features), tagger.labels))
 
-    def scored() -> Evaluation:
+    def scored() -> Count:
         if not choose_threshold:
-            return score(docs, found())
+            return count_exact(docs, found())
         model.head.threshold = LOOSE
-        seen = found()
         # spans are taken by probability, so that those above a threshold are the same whatever lies below it
-        model.head.threshold = threshold = best_threshold(docs, seen)
-        return score(
-            docs, [replace(doc, spans=tuple(s for s in doc.spans if (s.score or 0) >= threshold)) for doc in seen]
-        )
+        model.head.threshold, count = best_threshold(docs, found())
+        return count
 
     return scored

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from accelerate.state import AcceleratorState
 from torch import Tensor
 
 from lacuner.errors import TrainingError
-from lacuner.evaluate import Evaluation
+from lacuner.evaluate import Count
 from lacuner.models.model import Model
 from lacuner.training.batches import epoch_batches
 from lacuner.training.optimizer import make_optimizer, optimizer_tensors, restore_optimizer, set_rate
@@ -65,7 +66,7 @@ def fit(
     make_step: MakeStep,
     config: TrainConfig,
     stage: Stage,
-    dev: Callable[[], Evaluation | HeldOut] | None = None,
+    dev: Callable[[], Count | HeldOut] | None = None,
 ) -> list[Row]:
     """Train `model` in place and return a row of metrics an epoch.
 
@@ -79,13 +80,26 @@ def fit(
         return list(stage.state["rows"])
     trainer = _Trainer(model, features, config, stage)
     at = trainer.restore()
-    while at.epoch < config.epochs and not _patience_is_over(at, config):
-        trainer.epoch(at, _made(make_step, at.epoch, stage), dev)
+    with enough_threads(model):
+        while at.epoch < config.epochs and not _patience_is_over(at, config):
+            trainer.epoch(at, _made(make_step, at.epoch, stage), dev)
     if dev is not None and at.best_weights:
         model.load_state_dict(at.best_weights)
     stage.finish({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, {"rows": at.rows})
     stage.record(at.rows)
     return at.rows
+
+
+@contextmanager
+def enough_threads(model: Model) -> Iterator[None]:
+    """One thread for a model that starts from nothing: its steps are so short that two would wait for each other."""
+    before = torch.get_num_threads()
+    if model.encoder.config()["kind"] != "pretrained":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _made(make_step: MakeStep, epoch: int, stage: Stage) -> Step:
@@ -122,7 +136,7 @@ class _Trainer:
         self.saved = time.monotonic()
         stage.describe(config.model_dump(mode="json"))
 
-    def epoch(self, at: _Progress, step: Step, dev: Callable[[], Evaluation | HeldOut] | None) -> None:
+    def epoch(self, at: _Progress, step: Step, dev: Callable[[], Count | HeldOut] | None) -> None:
         """One epoch, or what is left of it."""
         config, start = self.config, time.monotonic()
         seed = self.stage.seed("epoch", at.epoch)
@@ -156,10 +170,9 @@ class _Trainer:
         if time.monotonic() - self.saved > config.checkpoint_seconds:
             self.save(at)
 
-    def _judge(self, at: _Progress, row: Row, scores: Evaluation | HeldOut) -> None:
+    def _judge(self, at: _Progress, row: Row, scores: Count | HeldOut) -> None:
         if not isinstance(scores, HeldOut):
-            exact = scores.exact
-            scores = HeldOut(exact.f1, {"precision": exact.precision, "recall": exact.recall, "f1": exact.f1})
+            scores = HeldOut(scores.f1, {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1})
         row["dev"] = scores.row
         if scores.better > at.best:
             at.best, at.best_epoch = scores.better, at.epoch
