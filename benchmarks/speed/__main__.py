@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.speed import annotate, corpus, models
+from benchmarks.speed import annotate, corpus, models, recipes
 from lacuner.cli.show import print_table, say
 
-PARTS = [corpus, annotate, models]
+PARTS = [corpus, annotate, models, recipes]
 
 
 def main() -> int:

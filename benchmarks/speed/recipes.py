@@ -1,0 +1,41 @@
+"""What a recipe costs beside believing the labels, with the same head and encoder."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from benchmarks.speed.models import documents, in_turns, ratio
+from benchmarks.speed.row import Row
+
+
+def measure(quick: bool = False) -> list[Row]:
+    """Whole trainings, default epochs, no dev; two-step learning without search."""
+    from lacuner.config import load_config
+    from lacuner.recipes import RECIPES
+    from lacuner.recipes.parts import Splits
+    from lacuner.recipes.train import train
+
+    docs = [replace(doc, complete=False) for doc in documents(150 if quick else 400)]
+    number = count()
+    with tempfile.TemporaryDirectory() as folder:
+
+        def learn(recipe: str) -> None:
+            config = load_config(RECIPES[recipe].Config, settings=["head.kind=token"])
+            train(recipe, Splits(weak=docs), Path(folder) / str(next(number)), config)
+
+        times = in_turns({name: lambda name=name: learn(name) for name in ("trust", "two_step")}, 2 if quick else 3)
+    words = sum(len(doc.words or ()) for doc in docs)
+    speed = {name: words / min(seconds) for name, seconds in times.items()}
+    return [
+        Row(
+            "two_step, whole training, words/s",
+            speed["two_step"],
+            speed["trust"],
+            "our trust",
+            ratio(times, "two_step", "trust"),
+            1 / 1.2,
+        )
+    ]
