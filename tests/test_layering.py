@@ -22,7 +22,7 @@ LAYERS = [
     {"corpus"},
     {"evaluate"},
     {"noise", "annotate", "demo"},
-    {"pages"},
+    {"pages", "advice"},
     {"models"},
     {"losses"},
     {"training"},

@@ -49,8 +49,8 @@ def annotate(
 
 
 def train(
-    recipe: str,
-    out: str | PathLike[str],
+    recipe: str = "auto",
+    out: str | PathLike[str] = "run",
     *,
     settings: Iterable[str] = (),
     seed: int = 1,
@@ -59,19 +59,17 @@ def train(
 ) -> AnyTagger:
     """Train by a recipe into the folder `out`; the same call continues, or loads, what is there.
 
-    `data` are `weak=`, `gold=`, `dev=` and `unlabeled=`, as the recipe needs them; `settings` are written as after
-    `--set`, for example `["train.epochs=5", "encoder.name=lstm"]`; `say=print` shows how it goes.
+    `auto` chooses the recipe that suits the data, and `say=print` shows which one and how it goes. `data` are `weak=`,
+    `gold=`, `dev=` and `unlabeled=`, as the recipe needs them; `settings` are written as after `--set`, for example
+    `["train.epochs=5", "encoder.name=lstm"]`.
     """
-    from lacuner.config import load_config
-    from lacuner.recipes import RECIPES
     from lacuner.recipes.parts import Splits
-    from lacuner.recipes.train import check_needs
+    from lacuner.recipes.train import settings_for
     from lacuner.recipes.train import train as train_splits
     from lacuner.training.run import quiet
 
-    check_needs(recipe, [role for role, docs in data.items() if docs is not None])
+    config = settings_for(recipe, [role for role, docs in data.items() if docs is not None], settings=settings)
     splits = Splits(**{role: None if docs is None else list(docs) for role, docs in data.items()})
-    config = load_config(RECIPES[recipe].Config, settings=settings)
     return train_splits(recipe, splits, out, config, seed, say or quiet).tagger
 
 

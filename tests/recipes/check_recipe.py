@@ -26,9 +26,13 @@ from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.demo import build
 from lacuner.errors import TrainingError
+from lacuner.models.build import build_head
 from lacuner.models.entity_type import EntityTypeHead
+from lacuner.models.files import save
+from lacuner.models.model import Model
 from lacuner.models.span import SpanHead
 from lacuner.models.targets import CorpusTargets
+from lacuner.models.tiny import TinyConfig, TinyEncoder
 from lacuner.models.token import TokenHead
 from lacuner.recipes import RECIPES
 from lacuner.recipes.parts import Splits
@@ -58,7 +62,7 @@ class Case:
         self.gold = demo.train[:20]
         self.weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in self.gold]
         self.dev = demo.dev[:10]
-        settings = [*SETTINGS, f"head.kind={head}"] if has_head else []
+        settings = [*(SETTINGS if recipe != "dictionary" else []), *([f"head.kind={head}"] if has_head else [])]
         self.config = load_config(RECIPES[recipe].Config, settings=settings)
 
     def run(self, folder: Path, seed: int = 1, **data: Any) -> Trained:
@@ -68,7 +72,20 @@ class Case:
         given = {**given, "dev": self.dev, **data}
         if "weak" not in needs:
             given["weak"] = None
-        return train(self.recipe, Splits(**given), folder, self.config, seed)
+        config = self.config
+        if "start" in type(config).model_fields:
+            config = config.model_copy(update={"start": start(folder.parent / "start")})
+        return train(self.recipe, Splits(**given), folder, config, seed)
+
+
+def start(folder: Path) -> Path:
+    """A run to go on from: a CRF with random weights for the labels of the demo corpus, the same wherever it lies."""
+    if not folder.exists():
+        torch.manual_seed(1)
+        labels = sorted({span.label for doc in build().train for span in doc.spans})
+        encoder = TinyEncoder(TinyConfig())
+        save(Model(encoder, build_head({"kind": "crf", "labels": labels}, encoder.width)), folder)
+    return folder
 
 
 def weights(folder: Path) -> str:

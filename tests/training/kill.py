@@ -25,10 +25,11 @@ from lacuner.config import load_config
 from lacuner.demo import build
 from lacuner.models import files as model_files
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import RECIPES, removed, suspects
+from lacuner.recipes import RECIPES, completion, confidence, removed, suspects
 from lacuner.recipes.parts import Splits
 from lacuner.recipes.train import train
 from lacuner.training import loop, run
+from tests.recipes.check_recipe import start
 
 
 def die() -> None:
@@ -67,7 +68,7 @@ def arm(point: str) -> None:
                     stream.flush()
                     die()
 
-        for module in (run, model_files, suspects, removed):
+        for module in (run, model_files, suspects, removed, completion, confidence):
             module.atomic_write = half  # type: ignore[attr-defined]
 
 
@@ -81,7 +82,9 @@ def work(folder: Path, recipe: str, head: str, point: str | None) -> None:
     needs = RECIPES[recipe].NEEDS
     splits = Splits(weak=weak if "weak" in needs else None, gold=gold if "gold" in needs else None, dev=dev)
     settings = [] if recipe == "dictionary" else ["train.epochs=2", "train.budget=256", "train.checkpoint_seconds=0"]
-    settings += [f"head.kind={head}"] if recipe != "dictionary" else []
+    settings += [f"head.kind={head}"] if "head" in RECIPES[recipe].Config.model_fields else []
+    if "start" in RECIPES[recipe].Config.model_fields:
+        settings.append(f'start="{start(folder.parent / "start")}"')
     if point is not None:
         arm(point)
     train(recipe, splits, folder, load_config(RECIPES[recipe].Config, settings=settings))
@@ -101,7 +104,7 @@ def in_child(*args: Any) -> int:
 
 def digest(folder: Path) -> dict[str, str]:
     names = ["model/model.safetensors", "model/config.json", "model/names.json", "metrics.jsonl", "suspects.jsonl"]
-    names += ["removed.jsonl", "o_values.safetensors"]
+    names += ["removed.jsonl", "o_values.safetensors", "completed.jsonl", "labels.json", "confidence.json"]
     found = [folder / name for name in names if (folder / name).exists()]
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
 

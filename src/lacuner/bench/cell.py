@@ -34,7 +34,7 @@ from lacuner.bench.data import DataSet
 from lacuner.bench.spec import DataSpec
 from lacuner.config import load_config
 from lacuner.errors import CorpusError, LacunerError
-from lacuner.evaluate import Count, score
+from lacuner.evaluate import Count, Evaluation, score
 from lacuner.evaluate.compare import sentence_counts
 from lacuner.files import atomic_write
 from lacuner.recipes import RECIPES
@@ -50,8 +50,8 @@ def measure(cell: Cell, data: DataSet, run_folder: Path) -> dict[str, Any]:
     """Train and test a cell. `cost` differs from one time to the next; everything else does not."""
     start, cpu = time.monotonic(), time.process_time()
     module = RECIPES[cell.recipe]
-    kind, rate = cell.gaps or (None, 0.0)
-    splits = data.splits(module.NEEDS, kind, rate, cell.seed)
+    kind, rate, most = cell.gaps or (None, 0.0, None)
+    splits = data.splits(module.NEEDS, kind, rate, cell.seed, most)
     config = load_config(module.Config, settings=cell.settings)
     watch = _watch(splits, data)
     ready, ready_cpu = time.monotonic(), time.process_time()
@@ -67,6 +67,7 @@ def measure(cell: Cell, data: DataSet, run_folder: Path) -> dict[str, Any]:
         "test": _rounded(scores.exact),
         "per_type": {label: _rounded(count) for label, count in scores.per_type.items()},
         "boundary": _rounded(scores.boundary),
+        "accuracy": {name: round(value, 6) for name, value in accuracies(scores).items()},
         "dev": None if dev is None else _rounded(dev.exact),
         "epochs": epoch_rows(run_folder),
         **({"sampling": watch.rows} if watch is not None and watch.rows else {}),
@@ -88,8 +89,8 @@ def measure(cell: Cell, data: DataSet, run_folder: Path) -> dict[str, Any]:
 
 def describe(cell: Cell, data: DataSet) -> dict[str, Any]:
     """What a row says of its cell: everything that is needed to do it again."""
-    kind, rate = cell.gaps or (None, 0.0)
-    steps, options = data.commands(RECIPES[cell.recipe].NEEDS, kind, rate, cell.seed)
+    kind, rate, most = cell.gaps or (None, 0.0, None)
+    steps, options = data.commands(RECIPES[cell.recipe].NEEDS, kind, rate, cell.seed, most)
     settings = [part for each in cell.settings for part in ("--set", each)]
     command = ["lacuner", "train", "--recipe", cell.recipe, *options, "--seed", str(cell.seed), *settings]
     commands = [*steps, f"OMP_NUM_THREADS=1 {shlex.join([*command, '--out', 'run'])}"]
@@ -104,6 +105,12 @@ def describe(cell: Cell, data: DataSet) -> dict[str, Any]:
 
 def _rounded(count: Count) -> dict[str, float]:
     return {name: round(value, 6) for name, value in count.as_json().items()}
+
+
+def accuracies(scores: Evaluation) -> dict[str, float]:
+    """The share of words, of gold's spans and of whole sentences that are right; that of spans is their recall."""
+    found = scores.as_json()
+    return {"words": found["token_accuracy"], "spans": found["span_accuracy"], "sentences": found["sentence_accuracy"]}
 
 
 def _watch(splits: Splits, data: DataSet) -> SamplingWatch | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from lacuner.bench.spec import Spec, gaps_of
+from lacuner.bench.spec import LITTLE, Spec, gaps_of
 from lacuner.config import load_config
 from lacuner.recipes import RECIPES
 
@@ -24,15 +24,22 @@ _SAME_WITHOUT_GAPS = ("trust", "oracle")
 
 
 class Gaps(NamedTuple):
-    """A kind of noise and its rate."""
+    """A kind of noise and its rate; of little gold the amount, and how many weak sentences there are at most."""
 
     kind: str
     rate: float
+    weak: int | None = None
 
     def __str__(self) -> str:
+        if self.kind == LITTLE:
+            gold = f"{100 * self.rate:g} %" if self.rate <= 1 else f"{self.rate:g} sentences"
+            return f"gold {gold}" + ("" if self.weak is None else f", weak {self.weak}")
         return {"given": "as given", "masked": f"masked {self.rate:g}", "surface": f"names dropped {self.rate:g}"}[
             self.kind
         ]
+
+    def as_json(self) -> list[str | float]:
+        return [each for each in self if each is not None]
 
 
 class Place(NamedTuple):
@@ -53,7 +60,7 @@ class Cell:
     hashes: Mapping[str, str]
     sentences: int | None
     gaps: Gaps | None
-    """None: the recipe does not see weak labels."""
+    """None: the recipe sees neither weak labels nor that gold is scarce."""
     recipe: str
     settings: tuple[str, ...]
     seed: int
@@ -73,7 +80,7 @@ class Cell:
             "format": FORMAT,
             "data": dict(sorted(self.hashes.items())),
             "sentences": self.sentences,
-            "noise": None if self.gaps is None else {"kind": self.gaps.kind, "rate": self.gaps.rate},
+            "noise": None if self.gaps is None else {k: v for k, v in self.gaps._asdict().items() if v is not None},
             "recipe": self.recipe,
             "settings": _given(self.config, self.settings),
             "seed": self.seed,
@@ -85,7 +92,7 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "hashes": dict(self.hashes), "gaps": None if self.gaps is None else list(self.gaps)}
+        return {**asdict(self), "hashes": dict(self.hashes), "gaps": None if self.gaps is None else self.gaps.as_json()}
 
     def __str__(self) -> str:
         gaps = "" if self.gaps is None else f" {self.gaps}"
@@ -131,7 +138,9 @@ def _actual(spec: Spec, shown: str, encoder: str, gaps: Gaps) -> tuple[str, tupl
     settings = spec.settings_of(shown, encoder if has_encoder else None)
     if recipe in _SAME_WITHOUT_GAPS and gaps.kind != "given" and gaps.rate == 0:
         recipe = _SUPERVISED
-    return recipe, settings, gaps if "weak" in RECIPES[recipe].NEEDS else None
+    if "weak" in RECIPES[recipe].NEEDS:
+        return recipe, settings, gaps
+    return recipe, settings, gaps._replace(weak=None) if gaps.kind == LITTLE else None
 
 
 def to_run(laid: Mapping[tuple[Place, int], Cell]) -> dict[str, Cell]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from lacuner.annotate import annotate, dictionary_source
 from lacuner.annotate.entries import Entry
-from lacuner.bench.spec import FILES, DataSpec, is_demo
+from lacuner.bench.little import little_command, little_gold
+from lacuner.bench.spec import FILES, LITTLE, DataSpec, is_demo
 from lacuner.corpus import read
 from lacuner.corpus.jsonl import as_line
 from lacuner.demo import Demo, build
@@ -64,12 +65,18 @@ class DataSet:
             raise ConfigError(f"the data set {self.name} has no {role} file")
         return list(islice(read(self.folder / file, complete=role not in ("weak", "extra")), limit))
 
-    def splits(self, needs: Sequence[str], kind: str | None, rate: float, seed: int) -> Splits:
+    def splits(
+        self, needs: Sequence[str], kind: str | None, rate: float, seed: int, weak_sentences: int | None = None
+    ) -> Splits:
         """Exactly what a recipe needs, and dev if there is any."""
         given: dict[str, list[Document]] = {}
-        if "weak" in needs and kind is not None:
+        if kind == LITTLE:
+            weak = self._weak("given", rate, seed) if "weak" in needs else []
+            gold, weak = little_gold(self.read("gold"), weak, rate, seed, weak_sentences)
+            given = {role: docs for role, docs in (("gold", gold), ("weak", weak)) if role in needs}
+        elif "weak" in needs and kind is not None:
             given["weak"] = self._weak(kind, rate, seed)
-        if "gold" in needs:
+        if "gold" in needs and "gold" not in given:
             given["gold"] = self.read("gold")
         if self.demo is not None or self.data.dev is not None:
             given["dev"] = self.read("dev")
@@ -80,16 +87,19 @@ class DataSet:
             return self.read("weak") + (self.read("extra") if self.data.extra else [])
         return list(corrupt(self.read("gold"), Noise(drop=rate, by_surface=kind == "surface", seed=seed)))
 
-    def commands(self, needs: Sequence[str], kind: str | None, rate: float, seed: int) -> tuple[list[str], list[str]]:
+    def commands(
+        self, needs: Sequence[str], kind: str | None, rate: float, seed: int, weak_sentences: int | None = None
+    ) -> tuple[list[str], list[str]]:
         """How to make the same training data in a shell, and the options that hand it to `lacuner train`."""
         files, steps = self._paths(), []
         masked = "weak" in needs and kind in ("masked", "surface")
+        own = "weak" in needs and kind in ("given", LITTLE)
         if self.demo is not None:
             steps.append("python -m lacuner.demo demo")
-        if self.demo is not None and kind == "given":
+        if self.demo is not None and (kind == "given" or (kind == LITTLE and own)):
             steps.append(f"lacuner annotate demo/train.jsonl --dictionary demo/dictionary.tsv --out {files['weak']}")
-        wanted = ["gold"] if "gold" in needs or masked else []
-        wanted += ["weak"] if "weak" in needs and kind == "given" else []
+        wanted = ["gold"] if "gold" in needs or masked or kind == LITTLE else []
+        wanted += ["weak"] if own else []
         if self.data.sentences is not None:
             steps += [_first(self.data.sentences, files[role]) for role in wanted]
             files |= {role: Path(files[role]).name for role in wanted}
@@ -98,6 +108,10 @@ class DataSet:
             corrupted = f"lacuner noise corrupt {shlex.quote(files['gold'])} --drop {rate:g}{names} --seed {seed}"
             steps.append(f"{corrupted} --out masked.jsonl")
             files["weak"] = "masked.jsonl"
+        if kind == LITTLE:
+            weak = [files["weak"], *([files["extra"]] if self.data.extra else [])] if own else []
+            steps.append(little_command(files["gold"], weak, rate, seed, weak_sentences))
+            files |= {"gold": "little/gold.jsonl", "weak": "little/weak.jsonl"}
         roles = [role for role in ("weak", "gold") if role in needs] + (["dev"] if "dev" in files else [])
         options = [part for role in roles for part in (f"--{role}", files[role])]
         if "weak" in needs and kind == "given" and self.data.extra:

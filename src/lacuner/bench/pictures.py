@@ -8,7 +8,7 @@ from typing import Any
 
 from lacuner.audit.pictures import draw_missampling
 from lacuner.bench.cells import Place
-from lacuner.bench.spec import Spec
+from lacuner.bench.spec import LITTLE, Spec
 from lacuner.bench.summary import Line, figure
 from lacuner.pages.drawing import DASHES, INK, SOFT, Axes, Look, Panel, Picture, draw_epochs, look_of, whole_picture
 
@@ -45,6 +45,14 @@ def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
             "Test F1 when a growing share of the training entities has lost its label. Lines are means over seeds, "
             "bands one standard deviation.",
             list(_masking(drawn, spec, look)),
+            look,
+        ),
+        Picture(
+            "f1-against-amounts",
+            "F1 against the amount of gold, and of weak labels",
+            "Test F1 with more and more of gold, and with more and more weak sentences beside the same gold. Lines are "
+            "means over seeds, bands one standard deviation.",
+            list(_amounts(drawn, spec, look)),
             look,
         ),
         Picture(
@@ -96,26 +104,61 @@ def _masking(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Ite
         for kind, note in (("masked", ""), ("surface", " (whole names)")):
             mine = [line for line in group if line.place.gaps.kind == kind]
             if len({line.place.gaps.rate for line in mine}) > 1:
-                yield Panel(title + note, _Masking(mine, look))
+                yield Panel(title + note, _Rising(mine, look, "share of entities without label"))
+
+
+def _amounts(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Iterator[Panel]:
+    for title, group in _groups(lines, spec):
+        mine = [line for line in group if line.place.gaps.kind == LITTLE]
+        for weak in dict.fromkeys(line.place.gaps.weak for line in mine):
+            same = [line for line in mine if line.place.gaps.weak == weak]
+            for number in (False, True):  # shares and numbers of sentences have no scale in common
+                part = [line for line in same if (line.place.gaps.rate > 1) == number]
+                if len({line.place.gaps.rate for line in part}) > 1:
+                    note = "" if weak is None else f", weak {weak}"
+                    what = "gold sentences" if number else "share of gold"
+                    yield Panel(title + note, _Rising(part, look, what, log=True))
+        for rate in dict.fromkeys(line.place.gaps.rate for line in mine):
+            same = [line for line in mine if line.place.gaps.rate == rate]
+            if len({line.place.gaps.weak for line in same}) > 1:
+                gold = same[0].place.gaps._replace(weak=None)
+                yield Panel(f"{title}, {gold}", _Rising(same, look, "weak sentences", log=True, of=_weak))
+
+
+def _rate(line: Line) -> float:
+    return line.place.gaps.rate
+
+
+def _weak(line: Line) -> float:
+    return float(line.place.gaps.weak or 0)
 
 
 @dataclass(frozen=True)
-class _Masking:
+class _Rising:
+    """F1 against something that there is more and more of."""
+
     lines: Sequence[Line]
     look: Mapping[str, Look]
+    xlabel: str
+    log: bool = False
+    of: Callable[[Line], float] = _rate
 
     def __call__(self, axes: Axes) -> None:
         for name, mine in _by_recipe(self.lines):
-            mine = sorted(mine, key=lambda line: line.place.gaps.rate)
-            rates, means = [line.place.gaps.rate for line in mine], [100 * line.f1.mean for line in mine]
+            mine = sorted(mine, key=self.of)
+            rates, means = [self.of(line) for line in mine], [100 * line.f1.mean for line in mine]
             spreads = [100 * (line.f1.spread or 0.0) for line in mine]
             look = self.look[name]
             low, high = ([m + sign * s for m, s in zip(means, spreads, strict=True)] for sign in (-1, 1))
             axes.fill_between(rates, low, high, color=look.colour, alpha=0.15, linewidth=0)
             axes.plot(rates, means, color=look.colour, marker=look.marker, linestyle=look.dash, markersize=4.5)
-        axes.set_xlabel("share of entities without label")
+        if self.log:
+            axes.set_xscale("log")
+            axes.minorticks_off()
+        ticks = sorted({self.of(line) for line in self.lines})
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xlabel(self.xlabel)
         axes.set_ylabel("test F1")
-        axes.set_xticks(sorted({line.place.gaps.rate for line in self.lines}))
         axes.set_ylim(0, 100)
 
 

@@ -16,8 +16,11 @@ from lacuner.recipes import RECIPES
 DEMO = "demo"
 """The data set that needs no files."""
 FILES = ("gold", "weak", "extra", "dev", "test")
+LITTLE = "little"
+"""The noise of those who have a little gold."""
 
 Rate = Annotated[float, Field(ge=0, le=1)]
+Amount = Annotated[float, Field(gt=0)]
 
 
 def _name(name: str) -> str:
@@ -37,7 +40,7 @@ class DataSpec(Config):
     gold: str | None = None
     """Training sentences with complete labels: what is masked, and what `supervised` learns from."""
     weak: str | None = None
-    """The same sentences with labels of unknown quality, for the noise `given`."""
+    """The same sentences, or others, with labels of unknown quality: for the noise `given`, and for `little_gold`."""
     extra: str | None = None
     """Other sentences with such labels, of which nobody knows the truth: added to `weak`."""
     dev: str | None = None
@@ -62,6 +65,11 @@ class NoiseSpec(Config):
     """Shares of the entities that lose their label."""
     surface: tuple[Rate, ...] = ()
     """Shares of the names that lose their label, with all their mentions."""
+    little_gold: tuple[Amount, ...] = ()
+    """How much of gold the recipes see: up to 1 a share of its sentences, above it a number of them. The other
+    sentences are there with the data set's own weak labels, and those of `extra` besides."""
+    weak_sentences: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """With little gold: at most so many weak sentences; several make a curve. None: all."""
 
 
 class RecipeSpec(Config):
@@ -142,6 +150,13 @@ def load_spec(file: str | PathLike[str], data_folder: Path, settings: tuple[str,
     for name, data in spec.data.items():
         if not gaps_of(spec, name, data):
             problems.append(f"data.{name}: none of the kinds of noise fits it (given needs weak, the others gold)")
+    if spec.noise.weak_sentences and not spec.noise.little_gold:
+        problems.append("noise.weak_sentences has no effect without noise.little_gold")
+    problems += [
+        f"recipes.{name}: {mine.recipe} needs gold of the weak sentences, which little_gold takes away"
+        for name, mine in spec.recipes.items()
+        if spec.noise.little_gold and mine.recipe == "oracle"
+    ]
     if problems:
         raise ConfigError("; ".join(problems), file=file)
     return spec
@@ -185,11 +200,12 @@ def is_demo(name: str, data: DataSpec) -> bool:
     return name == DEMO and data.folder is None
 
 
-def gaps_of(spec: Spec, name: str, data: DataSpec) -> list[tuple[str, float]]:
-    """The kinds of noise that a data set takes part in, with their rates."""
-    demo = is_demo(name, data)
-    found = [("given", 0.0)] if spec.noise.given and (demo or data.weak) else []
+def gaps_of(spec: Spec, name: str, data: DataSpec) -> list[tuple[str, float, int | None]]:
+    """The kinds of noise that a data set takes part in, with their rates, and how many weak sentences there may be."""
+    demo, noise = is_demo(name, data), spec.noise
+    found: list[tuple[str, float, int | None]] = [("given", 0.0, None)] if noise.given and (demo or data.weak) else []
     if demo or data.gold:
-        found += [("masked", rate) for rate in spec.noise.masked]
-        found += [("surface", rate) for rate in spec.noise.surface]
+        found += [(kind, rate, None) for kind in ("masked", "surface") for rate in getattr(noise, kind)]
+    if demo or (data.gold and data.weak):
+        found += [(LITTLE, rate, most) for most in noise.weak_sentences or (None,) for rate in noise.little_gold]
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lacuner.bench.run import Bench
+from lacuner.bench.spec import LITTLE
 from lacuner.bench.summary import Figure, Line, Tested
 
 COST = "## Cost"
@@ -43,6 +44,8 @@ def table(bench: Bench, lines: Sequence[Line], tested: Sequence[Tested], command
         mine = [line for line in lines if line.place.data == data and line.rows]
         header = ("noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle", "boundary F1")
         parts += [f"## {plain(data)}", markdown((*header, "dev F1"), map(_cells, mine))]
+    if known := [line for line in lines if line.place.gaps.kind == LITTLE and line.rows]:
+        parts += ["## Accuracy", _ACCURACY, _accuracy(known)]
     if tested:
         parts += ["## Significance", _SIGNIFICANCE, _tested(tested)]
     if bench.failed:
@@ -55,6 +58,7 @@ _SIGNIFICANCE = (
     "as much: by paired bootstrap and by approximate randomisation over the test sentences (10,000 draws each, "
     "two-sided; the counts of all seeds are added up)."
 )
+_ACCURACY = "The share of words, of gold's spans and of whole sentences that are right, in per cent."
 _COST = "CPU seconds of training and of testing (one thread), and peak memory of the process, means over the seeds."
 
 
@@ -102,6 +106,12 @@ def _tested(tested: Iterable[Tested]) -> str:
             for each in tested
         ),
     )
+
+
+def _accuracy(lines: Sequence[Line]) -> str:
+    kinds = ("words", "spans", "sentences")
+    rows = [[*map(str, line.place), *[percent(line.values("accuracy", kind)) for kind in kinds]] for line in lines]
+    return markdown(("data", "noise", "encoder", "recipe", *kinds), rows)
 
 
 def _failed(lines: Sequence[Line]) -> str:

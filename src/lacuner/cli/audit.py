@@ -156,3 +156,47 @@ def removed(
     print_table("", columns, rows)
     tried = [(name, f"{share:.4f}", f"{p:.3f}", f"{r:.3f}") for name, share, p, r in table(judged)]
     print_table("\nIf another share had been removed", ("run", "share", "P", "R"), tried)
+
+
+@app.command()
+def completion(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs of needle; several stand side by side.")],
+    gold: Annotated[Path, typer.Option("--gold", help="The truth about the weak texts that they learned from.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Where the pictures go; none without it.")] = None,
+    format: options.Format = None,
+    encoding: options.Encoding = "utf-8",
+    words: options.Words = "unicode",
+    separator: options.Separator = None,
+    token_column: options.TokenColumn = 0,
+    tag_column: options.TagColumn = -1,
+    scheme: options.Scheme = None,
+    json: options.Json = False,
+) -> None:
+    """Judge completed weak labels: how many entities were fixed, how many broken, and how far to trust them."""
+    from lacuner.audit.completion import CHANGES, COLUMNS, judge_completion, pictures, rows
+    from lacuner.cli.show import Watched, print_json, print_table, report_lost
+    from lacuner.files import atomic_write
+    from lacuner.pages.drawing import whole_picture
+
+    reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
+    truth = Watched(gold, format=format, complete=True, options=reading)
+    docs = list(truth)
+    report_lost(truth.lost, f"read {gold} as gold: {truth.documents:,} documents")
+    judged = {
+        str(run) if number == 1 else f"{run}, round {number}": found
+        for run in runs
+        for number, found in judge_completion(run, docs).items()
+    }
+    if out is not None:
+        for picture in pictures(judged):
+            with atomic_write(out / f"{picture.name}.svg") as stream:
+                stream.write(whole_picture(picture).encode())
+    if json:
+        print_json({"runs": {name: found.as_json() for name, found in judged.items()}})
+        return
+    print_table("", COLUMNS, rows(judged))
+    for name, what in CHANGES.items():
+        typer.echo(f"{name}: {what}")
+    left = {name: found.without_gold for name, found in judged.items() if found.without_gold}
+    for name, count in left.items():
+        typer.echo(f"{name}: gold does not have {count:,} of the completed texts")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,14 +20,17 @@ SHOWN = 20
 def train(
     out: Annotated[Path, typer.Option("--out", help="The run folder; the same command continues an unfinished run.")],
     recipe: Annotated[
-        str, typer.Option("--recipe", help="How to train; `lacuner recipes` lists them.")
-    ] = "negative_sampling",
+        str, typer.Option("--recipe", help="How to train; `lacuner recipes` lists them. auto: what suits the data.")
+    ] = "auto",
     weak: Annotated[list[Path] | None, typer.Option("--weak", help="Labels with gaps; may be repeated.")] = None,
     gold: Annotated[list[Path] | None, typer.Option("--gold", help="Complete labels; may be repeated.")] = None,
     dev: Annotated[Path | None, typer.Option("--dev", help="Complete labels to choose the best epoch by.")] = None,
     unlabeled: Annotated[list[Path] | None, typer.Option("--unlabeled", help="Texts without labels.")] = None,
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="tiny, lstm, hf:NAME_OR_PATH, or run:PATH; tiny by default.")
+    ] = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", metavar="RUN", help="The run whose model finetune goes on with.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another seed, other weights.")] = 1,
     config: Annotated[Path | None, typer.Option("--config", help="Settings of the recipe, in TOML.")] = None,
@@ -44,16 +48,16 @@ def train(
 ) -> None:
     """Train a model by a recipe. On weak labels it ends with what the model finds that the labels lack."""
     from lacuner.cli.show import Watched, print_json, report_lost, say
-    from lacuner.config import load_config
-    from lacuner.recipes import RECIPES
+    from lacuner.errors import ConfigError
     from lacuner.recipes.parts import Splits
-    from lacuner.recipes.train import check_needs
+    from lacuner.recipes.train import settings_for
     from lacuner.recipes.train import train as train_documents
 
     paths = {"weak": weak, "gold": gold, "dev": [dev] if dev else None, "unlabeled": unlabeled}
-    check_needs(recipe, [role for role, files in paths.items() if files])
-    chosen = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
-    settings = load_config(RECIPES[recipe].Config, config, chosen)
+    chosen = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start(recipe, from_)]
+    settings = settings_for(recipe, [role for role, files in paths.items() if files], config, chosen)
+    if getattr(settings, "start", "") is None:  # before anything is read
+        raise ConfigError(f"the recipe {recipe} needs --from RUN")
 
     def documents(role: str) -> list[Document] | None:
         docs: list[Document] = []
@@ -74,11 +78,24 @@ def train(
     suspects = trained.suspects
     if json:
         found = {} if suspects is None else _counts(suspects)
-        print_json({"run": str(out), "model": str(trained.run.model_folder), "labels": trained.tagger.labels, **found})
+        made = {"run": str(out), "recipe": trained.run.identity["recipe"], "model": str(trained.run.model_folder)}
+        print_json({**made, "labels": trained.tagger.labels, **found})
         return
     if suspects is not None:
         _show(suspects, out)
     typer.echo(f"model: {trained.run.model_folder}")
+
+
+def _start(recipe: str, run: Path | None) -> list[str]:
+    """The setting behind `--from`, for the recipe that has it."""
+    from lacuner.errors import ConfigError
+    from lacuner.recipes import RECIPES
+
+    if run is None:
+        return []
+    if recipe == "auto" or (recipe in RECIPES and "start" not in RECIPES[recipe].Config.model_fields):
+        raise ConfigError(f"the recipe {recipe} begins with fresh weights: --from is for finetune")
+    return [f"start={dumps(str(run))}"]
 
 
 def _counts(suspects: Suspects) -> dict[str, int]:

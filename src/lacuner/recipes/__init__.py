@@ -12,16 +12,20 @@ from types import ModuleType
 from lacuner.recipes import (
     bond,
     dictionary,
+    finetune,
+    needle,
     negative_sampling,
     nrces,
     oracle,
     partial,
     pu,
     roster,
+    sst,
     supervised,
     trust,
     two_step,
     weighted_partial,
+    wsl,
 )
 
 RECIPES: dict[str, ModuleType] = {
@@ -35,6 +39,10 @@ RECIPES: dict[str, ModuleType] = {
     "pu": pu,
     "bond": bond,
     "roster": roster,
+    "needle": needle,
+    "sst": sst,
+    "wsl": wsl,
+    "finetune": finetune,
     "supervised": supervised,
     "oracle": oracle,
 }

@@ -9,12 +9,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from lacuner.config import Config
+from lacuner.config import Config, load_config
 from lacuner.corpus.jsonl import as_line
 from lacuner.corpus.words import words_of
 from lacuner.errors import ConfigError
-from lacuner.models.files import AnyTagger, load, save
+from lacuner.models.files import AnyTagger, fingerprint, load, save
 from lacuner.recipes import RECIPES
+from lacuner.recipes.auto import AUTO, ask, begun_in, settle
 from lacuner.recipes.parts import EncoderConfig, Splits, canonical, encoder_fingerprint
 from lacuner.recipes.suspects import Suspects, find_suspects, write_suspects
 from lacuner.training.run import Run, quiet
@@ -42,6 +43,19 @@ def check_needs(recipe: str, given: Iterable[str]) -> None:
         raise ConfigError(f"the recipe {recipe} needs {' and '.join(missing)}")
 
 
+def settings_for(
+    recipe: str, given: Iterable[str], file: str | PathLike[str] | None = None, settings: Iterable[str] = ()
+) -> Config:
+    """The settings of a recipe, checked before any data is read; those of `auto` wait until its recipe is known."""
+    if recipe == AUTO:
+        if not {"weak", "gold"} & set(given):
+            raise ConfigError("the recipe auto needs --weak or --gold")
+        return ask(file, settings)
+    check_needs(recipe, given)
+    config: Config = load_config(RECIPES[recipe].Config, file, settings)
+    return config
+
+
 def train(
     recipe: str,
     splits: Splits,
@@ -53,6 +67,11 @@ def train(
 ) -> Trained:
     """Train, or go on with a training that was interrupted; a finished one is loaded."""
     given = {name: docs for name, docs in vars(splits).items() if docs is not None}
+    begun = begun_in(out)
+    why = begun.get("why")  # why it was chosen does not make it another run
+    if recipe == AUTO:
+        recipe, config, advice = settle(splits, config, begun, say)
+        why = why if begun else advice.model_dump(mode="json")
     check_needs(recipe, given)
     module = RECIPES[recipe]
     for name in [name for name in given if name not in (*module.NEEDS, "dev", *module.USES)]:
@@ -62,7 +81,8 @@ def train(
     ordered = {name: canonical(in_role(docs, name in ("gold", "dev"))) for name, docs in given.items()}
     if getattr(getattr(config, "train", None), "patience", None) is not None and not ordered.get("dev"):
         say("train.patience has no effect without --dev: every epoch is trained")
-    run = Run(out, identity_of(recipe, seed, config, ordered), say, watch)
+    identity = identity_of(recipe, seed, config, ordered)
+    run = Run(out, {**identity, "why": why} if why is not None else identity, say, watch)
     with run.locked():
         if run.finished:
             say("this run is finished already")
@@ -107,6 +127,8 @@ def _contents(config: Config, where: str = "") -> Iterator[tuple[str, str]]:
         value, place = getattr(config, name), f"{where}{name}"
         if isinstance(value, Config):
             yield from _contents(value, f"{place}.")
+        elif isinstance(value, Path) and value.is_dir():
+            yield place, fingerprint(value)
         elif isinstance(value, Path):
             try:
                 with value.open("rb") as stream:

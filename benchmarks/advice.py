@@ -1,0 +1,213 @@
+"""`python -m benchmarks.advice RESULTS... --data DIR`: is the advice good? Asked of benches that have been run.
+
+For each data set, noise and seed of a bench's finished rows, the advice is given the very documents that the recipes
+had, and what it names is compared with the best of the recipes that were measured there. The best of many is a little
+lucky: nobody can be level with it everywhere. `oracle` and, unless gold is at hand, `supervised` have what nobody has,
+and do not take part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from lacuner.advice import Advice, Seen, advise, look
+from lacuner.bench.cells import Cell, Gaps, cell_from_json
+from lacuner.bench.data import DataSet, data_hashes
+from lacuner.bench.spec import DataSpec
+from lacuner.bench.table import markdown
+from lacuner.config import load_config
+from lacuner.errors import ConfigError, LacunerError
+from lacuner.recipes import RECIPES
+
+Row = dict[str, Any]
+POINT = 0.01
+
+
+class Place(NamedTuple):
+    """Where recipes compete."""
+
+    bench: Path
+    data: str
+    gaps: Gaps
+    encoder: str
+    seed: int
+
+
+@dataclass
+class Contest:
+    """The rows of a place, each with the recipe that it stands for."""
+
+    rows: list[tuple[str, Row]] = field(default_factory=list)
+
+    def best(self) -> tuple[str, Row]:
+        return max(self.rows, key=lambda entry: f1(entry[1]))
+
+    def advised(self, advice: Advice) -> Row | None:
+        """The row of the advised recipe and settings; of several the one with the fewest settings of its own."""
+        wanted = load_config(RECIPES[advice.recipe].Config, settings=advice.settings).model_dump(mode="json")
+        named = [each.partition("=")[0] for each in advice.settings]
+        rows = [row for recipe, row in self.rows if recipe == advice.recipe]
+        own = [(dict(_leaves(row["config"])), row) for row in rows]
+        leaves = dict(_leaves(wanted))
+        fits = [(mine, row) for mine, row in own if all(mine.get(name) == leaves[name] for name in named)]
+        return min(fits, key=lambda entry: _differences(entry[0], leaves))[1] if fits else None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the advice was worth in a place."""
+
+    place: Place
+    seen: Seen
+    advice: Advice
+    found: Row | None
+    best: tuple[str, Row]
+
+    @property
+    def below(self) -> float | None:
+        """How far the advised recipe is below the best one; None if nobody measured it."""
+        return None if self.found is None else f1(self.best[1]) - f1(self.found)
+
+
+def f1(row: Row) -> float:
+    return float(row["test"]["f1"])
+
+
+def _leaves(settings: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{where}{name}.")
+        else:
+            yield where + name, value
+
+
+def _differences(mine: Mapping[str, Any], wanted: Mapping[str, Any]) -> int:
+    """How many settings differ, but for those that a bench gives to all."""
+    return sum(mine.get(name) != value for name, value in wanted.items() if not name.startswith(("train.", "encoder.")))
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """The finished rows of a bench."""
+    table = folder / "results.jsonl"
+    texts = table.read_text(encoding="utf-8").splitlines() if table.exists() else []
+    texts += [path.read_text(encoding="utf-8") for path in sorted((folder / "cells").glob("*.json"))]
+    try:
+        rows = {row["key"]: row for row in map(json.loads, texts)}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError("a row of this bench cannot be read", file=folder) from error
+    if not rows:
+        raise ConfigError("there are no rows of a bench here", file=folder)
+    return [row for row in rows.values() if "error" not in row]
+
+
+def contests(bench: Path, rows: Iterable[Row]) -> dict[Place, Contest]:
+    """The places of a bench with the recipes that compete there."""
+    rows = list(rows)
+    cells = [(cell_from_json(row["cell"]), row) for row in rows]
+    encoders = {name for row in rows if (name := _encoder(row))}
+    found: dict[Place, Contest] = {}
+    for cell, row in cells:
+        if cell.gaps is None or cell.recipe == "oracle":
+            continue
+        for encoder in [_encoder(row)] if _encoder(row) else sorted(encoders):
+            place = Place(bench, cell.data, cell.gaps, encoder, cell.seed)
+            found.setdefault(place, Contest()).rows.append((cell.recipe, row))
+    for cell, row in cells:
+        for place in [place for place in found if _joins(cell, row, place)]:
+            found[place].rows.append(("trust" if cell.gaps is None else cell.recipe, row))
+    return {
+        place: contest for place, contest in found.items() if any("weak" in _needs(name) for name, _ in contest.rows)
+    }
+
+
+def _needs(recipe: str) -> Sequence[str]:
+    needs: Sequence[str] = RECIPES[recipe].NEEDS
+    return needs
+
+
+def _encoder(row: Row) -> str:
+    return str(row["config"].get("encoder", {}).get("name", ""))
+
+
+def _joins(cell: Cell, row: Row, place: Place) -> bool:
+    """Whether a row belongs to a place besides its own.
+
+    Where nothing is masked a bench runs `supervised` in place of `trust`, which would learn the same; and who learns
+    from a little gold alone has the same result however many weak sentences there are.
+    """
+    if (cell.data, _encoder(row), cell.seed) != (place.data, place.encoder, place.seed):
+        return False
+    if cell.gaps is None:
+        return cell.recipe == "supervised" and place.gaps.kind in ("masked", "surface") and place.gaps.rate == 0
+    alone = "weak" not in _needs(cell.recipe) and cell.gaps != place.gaps
+    return alone and cell.gaps[:2] == place.gaps[:2]
+
+
+def judge(contest: Contest, place: Place, data_folder: Path) -> Verdict:
+    """Give advice on the documents of a place, and look what became of it."""
+    _, row = contest.rows[0]
+    spec = DataSpec.model_validate_json(json.dumps(row["files"]))
+    cell = cell_from_json(row["cell"])
+    if data_hashes(place.data, spec, data_folder) != dict(cell.hashes):
+        raise ConfigError(f"the files of {place.data} are not those that this bench was run on", file=data_folder)
+    kind, rate, *more = place.gaps
+    scarce = kind not in ("given", "masked", "surface")
+    data = DataSet(place.data, spec, data_folder)
+    splits = data.splits(("weak", "gold") if scarce else ("weak",), kind, rate, place.seed, *more)
+    seen = look(splits.weak, splits.gold, splits.dev)
+    advice = advise(seen, RECIPES)
+    return Verdict(place, seen, advice, contest.advised(advice), contest.best())
+
+
+def report(verdicts: Sequence[Verdict]) -> str:
+    """A table, and what it says in a sentence."""
+    header = ("data", "noise", "encoder", "seed", "missing", "right", "advised", "F1", "best", "its F1", "below")
+    rows = [_cells(verdict) for verdict in verdicts]
+    below = [verdict.below for verdict in verdicts if verdict.below is not None]
+    if not below:
+        return markdown(header, rows) + "\n\nThe advised recipes were measured nowhere here."
+    near = sum(each <= POINT for each in below)
+    text = (
+        f"Within one point of the best in {near} of {len(below)} places; on average {100 * fmean(below):.1f} points "
+        f"below it, at worst {100 * max(below):.1f}."
+    )
+    missing = len(verdicts) - len(below)
+    return f"{markdown(header, rows)}\n\n{text}" + (f" In {missing} the advised recipe was not run." if missing else "")
+
+
+def _cells(verdict: Verdict) -> list[str]:
+    place, seen, (best, row) = verdict.place, verdict.seen, verdict.best
+    named = "; ".join((verdict.advice.recipe, *verdict.advice.settings))
+    mine = ("", "") if verdict.found is None else (_percent(f1(verdict.found)), _percent(verdict.below))
+    where = [place.data, str(place.gaps), place.encoder, str(place.seed)]
+    return [*where, _percent(seen.missing), _percent(seen.right), named, mine[0], best, _percent(f1(row)), mine[1]]
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.advice", description=__doc__)
+    parser.add_argument("results", type=Path, nargs="+", help="folders of benches: results.jsonl, or cells/*.json")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where the data sets' folders are")
+    given = parser.parse_args(arguments)
+    try:
+        places = {place: each for bench in given.results for place, each in contests(bench, rows_of(bench)).items()}
+        verdicts = [judge(contest, place, given.data) for place, contest in places.items()]
+    except (LacunerError, OSError) as error:
+        sys.stderr.write(f"benchmarks.advice: {error}\n")
+        return 2
+    sys.stdout.write(report(verdicts) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

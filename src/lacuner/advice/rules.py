@@ -1,0 +1,154 @@
+"""From what was seen to a recipe: the rules, all of them, in the order in which they are asked.
+
+They rest on the tables of docs/results.md: the encoder `tiny`, span heads, three corpora, entities masked at rates of
+0, 0.5 and 0.8. `python -m benchmarks.advice` says how far they are from the best recipe wherever a bench has been run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from lacuner.advice.seen import LEAST, Seen
+from lacuner.config import Config
+from lacuner.errors import TrainingError
+
+FEW = 0.1
+"""Up to this missing share labels are as good as complete. With nothing missing `trust` is ahead of `nrces` by a few
+tenths of a point; with half missing it is behind by two to six: a straight line between them crosses about here."""
+MOST = 0.55
+"""From this missing share on `negative_sampling` is ahead of `nrces`: level at 0.5, three points ahead at 0.8."""
+RIGHT = 0.75
+"""With fewer right labels than this it is the wrong ones that hurt. Not measured yet."""
+CONTRADICTING = 0.35
+"""The same where nothing tells how many are right: with a fifth of the types wrong at random, so many contradict."""
+COVERED = 0.9
+"""If gold has the texts of so many weak documents, their weak labels have nothing to add."""
+GOLD = 100
+"""So many gold entities are enough to learn from. Not measured yet."""
+LITTLE = 200
+"""With fewer labelled entities than this no recipe has much to learn from. A rule of thumb."""
+
+_BY_DEV = "head.threshold=dev"
+
+
+class Advice(Config):
+    """A recipe, and why."""
+
+    recipe: str
+    settings: tuple[str, ...] = ()
+    """As after `--set`."""
+    reasons: tuple[str, ...]
+    """Why this recipe, in sentences."""
+    notes: tuple[str, ...] = ()
+    """What else one should know."""
+
+
+def advise(seen: Seen, recipes: Collection[str]) -> Advice:
+    """The recipe for such data, of those that there are."""
+    labelled = seen.weak.entities if seen.weak else 0
+    gold = seen.gold.entities if seen.gold else 0
+    notes = tuple(_notes(seen, recipes))
+    if not labelled and not gold:
+        raise TrainingError(
+            "there is no labelled span in the data, so there is nothing to learn from: `lacuner annotate` makes labels "
+            "from a dictionary"
+        )
+    if not labelled:
+        return Advice(recipe="supervised", reasons=("There is gold, and no weak label besides.",), notes=notes)
+    if seen.in_gold >= COVERED:
+        return Advice(recipe="supervised", reasons=("Gold has the very texts of the weak labels.",), notes=notes)
+    if gold >= GOLD and "needle" in recipes:
+        why = f"There is gold to learn from ({gold:,} entities) beside the weak labels, and `needle` learns from both."
+        return Advice(recipe="needle", reasons=(why,), notes=notes)
+    recipe, settings, reason = _for_weak(seen)
+    return Advice(recipe=recipe, settings=settings, reasons=(_how_it_looks(seen), reason), notes=notes)
+
+
+def _for_weak(seen: Seen) -> tuple[str, tuple[str, ...], str]:
+    """Recipe, settings and reason where there is nothing to learn from but weak labels."""
+    dev = seen.dev is not None and seen.dev.entities > 0
+    if _wrong(seen):
+        return "roster", (), "`roster` is made for that: it leaves out the labels that several models cannot believe."
+    if seen.whole or (seen.missing is not None and seen.missing <= FEW):
+        settings = (_BY_DEV,) if dev else ()
+        return "trust", settings, "Where next to nothing is missing, nothing beats believing the labels: `trust`."
+    if seen.missing is None:
+        return (
+            "negative_sampling",
+            (),
+            "Nobody knows, then, how much is missing; `negative_sampling` loses least whichever it is: a point or two "
+            "if nothing is, while ordinary training may lose most of its recall.",
+        )
+    if seen.missing < MOST and dev:
+        return (
+            "nrces",
+            (),
+            "With up to about half of the entities missing `nrces` does as well as any, and it costs least should less "
+            "be missing than it seems.",
+        )
+    if seen.missing < MOST:
+        return "negative_sampling", (), "Without dev to choose a threshold by, `negative_sampling` is the safest."
+    return "negative_sampling", (), "The more is missing, the more `negative_sampling` is ahead of the others."
+
+
+def _wrong(seen: Seen) -> bool:
+    """Whether wrong labels are the trouble, rather than missing ones."""
+    if seen.right is not None:
+        return seen.right < RIGHT
+    share = seen.contradicting
+    return share is not None and share.of >= LEAST and share.value >= CONTRADICTING
+
+
+def _how_it_looks(seen: Seen) -> str:
+    """What was seen of the weak labels, in a sentence."""
+    if seen.right is not None and _wrong(seen):
+        return f"By {seen.judge}, about {_percent(1 - seen.right)} of the labels are wrong."
+    if _wrong(seen) and seen.contradicting is not None:
+        other = _percent(seen.contradicting.value)
+        return f"The labels contradict each other: {other} of the other labels of the same name are of another type."
+    if seen.whole:
+        return "All weak documents say of themselves that they are complete."
+    if seen.missing is not None:
+        kind = {"names": ", names as a whole rather than single mentions", "mentions": ", mentions of all names alike"}
+        how = kind.get(seen.gaps or "", "")
+        return f"By {seen.judge}, about {_percent(seen.missing)} of the entities have no label, or a wrong one{how}."
+    share = seen.forgotten
+    if share is None or share.of < LEAST:
+        return "There is no dev to judge the labels by, and too few names come more than once to judge by themselves."
+    if share.value <= FEW:
+        return (
+            "Labelled names are labelled nearly wherever they stand: either nothing is missing, or names are, as a "
+            "whole; without dev nobody can tell."
+        )
+    return (
+        f"Of the other mentions of labelled names {_percent(share.value)} have no label; names may be missing besides."
+    )
+
+
+def _notes(seen: Seen, recipes: Collection[str]) -> Iterator[str]:
+    labelled = seen.weak.entities if seen.weak else 0
+    gold = seen.gold.entities if seen.gold else 0
+    if 0 < max(labelled, gold) < LITTLE:
+        yield f"{max(labelled, gold):,} labelled entities are few: more labels will help more than any recipe."
+    if not labelled:
+        return
+    if seen.judge is None and (seen.gold or seen.dev):
+        why = f"has fewer than {LEAST} entities of its labels" if seen.comparable else "has none of its labels"
+        yield f"{'Dev' if seen.dev else 'Gold'} could not judge weak: it {why}, or does not call itself complete."
+    elif seen.unlike:
+        yield f"Nothing is labelled {', '.join(seen.unlike)} in weak: no recipe can learn from it what that is."
+    if seen.gaps == "names":
+        yield (
+            "The papers take gaps to be at random, and here names seem to be missing as a whole: look at "
+            "suspects.jsonl after a training, and add to the dictionary what belongs there."
+        )
+    if gold and seen.in_gold < COVERED and not (gold >= GOLD and "needle" in recipes):
+        more = "; afterwards `finetune` can go on with it" if "finetune" in recipes else ""
+        yield f"Gold was only looked at, being little. As --dev it would choose epoch and threshold{more}."
+    if not seen.dev:
+        also = "" if seen.judge else ", and tell how much is missing"
+        yield f"Even a hundred sentences of dev would choose epoch and threshold{also}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

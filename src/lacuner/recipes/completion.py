@@ -1,0 +1,172 @@
+"""Weak labels completed by a model: where there is a label it stays, elsewhere the model says what is there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from lacuner.corpus.jsonl import as_line
+from lacuner.corpus.words import flatten, to_words, words_of
+from lacuner.files import atomic_write
+from lacuner.models.files import AnyTagger
+from lacuner.recipes.confidence import scored
+from lacuner.recipes.gold_pictures import labels_picture
+from lacuner.types import Document, Lost, Span, by_position
+
+SOURCE = "completion"
+"""The source of the spans that a model has added."""
+COMPLETED = "completed"
+"""`completed.jsonl` in a run folder has the completed documents."""
+_LOSSLESS = ("utf-8", "surrogatepass")  # half a character in a text must not cost the run
+REASONS = {
+    "empty": "sentences without a weak entity left out",
+    "broken": "broken sequences repaired",
+    "dropped": "sentences with broken sequences left out",
+    "added": "entities added",
+    "extended": "weak entities made longer",
+    "ruled_out": "predicted entities ruled out by the labels",
+    "unsure": "predicted entities that touch what is unsure",
+}
+
+
+@dataclass(frozen=True)
+class Completed:
+    """Weak documents that were completed; all lists are of the same documents."""
+
+    docs: list[Document]
+    weak: list[Document]
+    pseudo: list[Document]
+    """The same with nothing but the model's spans."""
+    scores: np.ndarray
+    """How sure the model was of each sentence."""
+    trusted: np.ndarray
+    """The share of each one's words that have a weak label."""
+    counts: Counter[str]
+
+    def __str__(self) -> str:
+        found = "; ".join(f"{what}: {self.counts[name]:,}" for name, what in REASONS.items() if self.counts[name])
+        return f"{len(self.docs):,} weak documents: {found or 'nothing was added'}"
+
+
+def complete_by(tagger: AnyTagger, weak: Sequence[Document], broken: Literal["repair", "drop"] = "repair") -> Completed:
+    """Complete weak documents by what a tagger says of them; those in which nobody has labelled anything are left out.
+
+    A document that says it is complete stays as it is.
+    """
+    kept = [doc for doc in weak if doc.spans or doc.complete]
+    completed = complete_all(kept, *scored(tagger, kept), broken)
+    completed.counts["empty"] = len(weak) - len(kept)
+    return completed
+
+
+def complete_all(
+    weak: Sequence[Document],
+    pseudo: Sequence[Document],
+    scores: np.ndarray,
+    broken: Literal["repair", "drop"] = "repair",
+) -> Completed:
+    """Complete weak documents by the predictions of the same documents."""
+    counts: Counter[str] = Counter()
+    docs, kept, trusted = [], [], []
+    for number, (its, predicted) in enumerate(zip(weak, pseudo, strict=True)):
+        doc, found = complete(its, predicted)
+        if broken == "drop" and found["broken"]:
+            counts["dropped"] += 1
+            continue
+        counts += found
+        docs.append(doc)
+        kept.append(number)
+        trusted.append(_trusted(its))
+    mine, yours = ([each[number] for number in kept] for each in (weak, pseudo))
+    return Completed(docs, mine, yours, scores[kept], np.array(trusted), counts)
+
+
+def _trusted(weak: Document) -> float:
+    if weak.complete:
+        return 1.0
+    fitting = to_words(weak, flatten(weak, weak.spans, Lost()), Lost())
+    return sum(last - first for first, last, _ in fitting) / max(len(words_of(weak)), 1)
+
+
+def complete(weak: Document, predicted: Document) -> tuple[Document, Counter[str]]:
+    """One document, and what was done to it.
+
+    Word by word: the tag of the weak label if there is one, else the predicted tag. A predicted entity that begins
+    under a weak label and goes on behind it makes that one longer if it is of the same type, and is an entity of its
+    own if it is not: the sequence was broken. Whatever touches an unsure span stays unknown.
+    """
+    counts: Counter[str] = Counter()
+    if weak.complete:
+        return weak, counts
+    fitting = to_words(weak, flatten(weak, weak.spans, Lost()), Lost())
+    spans = [span for *_, span in fitting]
+    there = set(spans)
+    misfits = [span for span in weak.spans if span not in there]
+    owner = {word: number for number, (first, last, _) in enumerate(fitting) for word in range(first, last)}
+    words, unsure = words_of(weak), list(weak.unsure)
+    for first, last, span in to_words(weak, predicted.spans, Lost()):
+        if any(_touch(span, other) for other in (*weak.unsure, *misfits)):
+            unsure.append(Span(span.start, span.end, ""))
+            counts["unsure"] += 1
+        elif any(_touch(span, other) and other.label in ("", span.label) for other in weak.rejected):
+            counts["ruled_out"] += 1
+        else:
+            for begin, end in _free(first, last, owner):
+                before = owner.get(begin - 1) if begin > first else None
+                if before is not None and spans[before].label == span.label:
+                    spans[before] = spans[before]._replace(end=words[end - 1][1])
+                    counts["extended"] += 1
+                else:
+                    added = Span(words[begin][0], words[end - 1][1], span.label, span.score, SOURCE)
+                    spans.append(added)
+                    counts.update(added=1, broken=int(begin > first))
+    done = by_position([*spans, *misfits])
+    return replace(weak, spans=done, unsure=tuple(unsure), complete=True), +counts
+
+
+def _touch(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _free(first: int, last: int, owner: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """The runs of words that have no weak label."""
+    for free, run in groupby(range(first, last), key=lambda word: word not in owner):
+        if free:
+            found = list(run)
+            yield found[0], found[-1] + 1
+
+
+def label_counts(docs: Iterable[Document]) -> dict[str, Any]:
+    """How many entities of each label some documents have, and in how many words."""
+    labels: Counter[str] = Counter()
+    documents = words = 0
+    for doc in docs:
+        documents += 1
+        words += len(words_of(doc))
+        labels.update(span.label for span in doc.spans)
+    return {"documents": documents, "words": words, "entities": dict(sorted(labels.items()))}
+
+
+def write_completed(
+    folder: Path, gold: Sequence[Document], completed: Completed, confidence: np.ndarray, round_: int = 1
+) -> None:
+    """Write the completed documents, each with its weak labels and its confidence, and how often each label occurs."""
+    end = "" if round_ == 1 else f"-{round_}"
+    with atomic_write(folder / f"{COMPLETED}{end}.jsonl") as stream:
+        for doc, weak, sure in zip(completed.docs, completed.weak, confidence.tolist(), strict=True):
+            about = {"weak": [list(span[:3]) for span in weak.spans], "confidence": round(sure, 6)}
+            stream.write(as_line(replace(doc, meta=about)).encode(*_LOSSLESS))
+    kinds = {"gold": gold, "weak": completed.weak, "completed": completed.docs, "pseudo": completed.pseudo}
+    counts = {kind: label_counts(docs) for kind, docs in kinds.items()}
+    about = {"labels": counts, "completion": {name: completed.counts[name] for name in REASONS}}
+    with atomic_write(folder / f"labels{end}.json") as stream:
+        stream.write((json.dumps(about, ensure_ascii=False, indent=1) + "\n").encode(*_LOSSLESS))
+    with atomic_write(folder / f"labels{end}.svg") as stream:
+        stream.write(labels_picture(counts).encode("utf-8", "replace"))

@@ -1,0 +1,217 @@
+"""Learn from gold, complete the weak labels, learn from both as far as they can be trusted, and from gold again.
+
+What it does: trains a CRF on gold. Where a weak sentence has a label it stays, elsewhere the model says what is there;
+    sentences without a weak label are left out. How probable it is that all of a completed sentence is right follows
+    from the share of its words that have a weak label and from how often the model was right about held-out gold that
+    it was as sure of. The model goes on with gold and weak sentences together; those that may be wrong are made likely
+    only as far as they are probably right. Last it is fine-tuned on gold alone.
+Assumes: that weak labels are right where there are any, and that a little gold is there.
+Needs: weak, gold.
+Costs: two trainings on gold, a few epochs on everything, and a training more for each part of gold that is held out.
+Departs from the authors: the confidence is calibrated on held-out parts of gold, never on test data; a sentence's score
+    is the probability of its best tag sequence, which can be compared between models, where they have the sequence's
+    score over its length. Epochs and rates are for encoders that start from nothing, too.
+Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from lacuner.config import Config as BaseConfig
+from lacuner.config import OnlyWith
+from lacuner.losses.noise_aware import noise_aware_loss
+from lacuner.models.files import AnyTagger, load
+from lacuner.models.tagger import Tagger
+from lacuner.recipes.completion import complete_by, write_completed
+from lacuner.recipes.confidence import (
+    MOST_BINS,
+    Calibration,
+    calibrate,
+    confidence,
+    held_out,
+    judgeable,
+    rightness,
+    scored,
+    write_confidence,
+)
+from lacuner.recipes.mixed import CRFHeadConfig, mix, need_entities, only_in_weak
+from lacuner.recipes.parts import EncoderConfig, Splits, believe, new_model, resolved
+from lacuner.recipes.self_training import slower
+from lacuner.training.data import TrainingSet, dev_scorer, training_set
+from lacuner.training.loop import Step, StepLoss, fit
+from lacuner.training.run import Run
+from lacuner.training.settings import TrainConfig
+from lacuner.types import Document, Lost
+
+NEEDS = ("weak", "gold")
+USES: tuple[str, ...] = ()
+ENOUGH = 500
+"""Documents of gold of which one held-out part tells enough; of fewer each part is held out once."""
+
+_COMPLETION = OnlyWith("completion", ("True",))
+_NOISE_AWARE = OnlyWith("noise_aware", ("True",))
+_FINETUNE = OnlyWith("finetune", ("True",))
+
+
+class Config(BaseConfig):
+    """Settings of `needle`; `train` is that of the initial model."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    head: CRFHeadConfig = CRFHeadConfig()
+    train: TrainConfig = TrainConfig()
+    completion: bool = True
+    """Complete the weak labels; false: what has no label is O."""
+    complete_from: Annotated[Path | None, _COMPLETION] = None
+    """A run that says what is there in the first round; None: the initial model."""
+    broken: Annotated[Literal["repair", "drop"], _COMPLETION] = "repair"
+    """What becomes of a sentence in which a weak label interrupts a predicted one of another type."""
+    noise_aware: bool = True
+    """Trust sentences by their confidence; false: as if they were gold."""
+    parts: Annotated[int, _NOISE_AWARE] = Field(4, ge=2)
+    """Into how many parts gold is cut, to be judged by a model that has not seen it."""
+    bins: Annotated[int, _NOISE_AWARE] = Field(MOST_BINS, ge=1)
+    """Bins of the calibration at most; fewer where there is little gold."""
+    noisy_epochs: int = Field(5, ge=1)
+    """Epochs with gold and weak sentences together."""
+    noisy_rate: float = Field(1.0, gt=0)
+    """Their learning rates, times those of the initial model."""
+    finetune: bool = True
+    """End with gold alone."""
+    finetune_epochs: Annotated[int | None, _FINETUNE] = Field(None, ge=1)
+    """Its epochs; None: those of `train`."""
+    finetune_rate: Annotated[float, _FINETUNE] = Field(0.3, gt=0)
+    """Its learning rates, times those of the initial model."""
+    rounds: int = Field(1, ge=1, le=2)
+    """2: complete the weak labels again with the model of the first round, and repeat."""
+
+
+def train(splits: Splits, config: Config, run: Run) -> Tagger:
+    """Learn from `splits.gold` and `splits.weak`."""
+    gold, weak = splits.gold or (), splits.weak or ()
+    if any(doc.spans for doc in weak):
+        need_entities(gold)
+    needle = _Needle(gold, weak, splits.dev, config, run)
+    needle.learn_gold("initial", config.train.epochs)
+    for number in range(1, config.rounds + 1):
+        needle.learn_both(number)
+        if config.finetune:
+            needle.learn_gold(f"finetune/{number}", config.finetune_epochs or config.train.epochs, config.finetune_rate)
+    return needle.tagger
+
+
+class _Needle:
+    """A model on its way through the stages."""
+
+    def __init__(
+        self,
+        gold: Sequence[Document],
+        weak: Sequence[Document],
+        dev: Sequence[Document] | None,
+        config: Config,
+        run: Run,
+    ) -> None:
+        self.gold, self.weak, self.config, self.run = gold, weak, config, run
+        self.model = new_model(config.encoder, config.head, [*gold, *weak], run)
+        self.tagger = Tagger(self.model)
+        self.dev = dev_scorer(self.model, dev)
+        lost = Lost()
+        self.data = training_set(self.model, gold, lost)
+        run.say(f"needle: learning from {len(gold):,} gold documents: {lost}")
+        if unknown := only_in_weak(gold, weak):
+            run.say(f"needle: gold has no example of {', '.join(unknown)}: the weak labels alone teach it")
+        self._own: Calibration | None = None
+
+    def learn_gold(self, name: str, epochs: int, rate: float = 1.0) -> None:
+        """A stage on gold alone."""
+        step = believe(self.data)
+        self._fit(name, self.data, step, epochs, rate)
+
+    def _fit(self, name: str, data: TrainingSet, step: Step, epochs: int, rate: float) -> None:
+        settings = slower(resolved(self.config.train, self.model, data.features), rate, epochs)
+        with self.run.stage(name) as stage:
+            fit(self.model, data.features, lambda _: step, settings, stage, self.dev)
+
+    def learn_both(self, number: int) -> None:
+        """A stage on gold and the completed weak documents."""
+        config, run = self.config, self.run
+        elsewhere = number == 1 and config.complete_from is not None
+        asked: AnyTagger = load(config.complete_from or "") if elsewhere else self.tagger
+        completed = complete_by(asked, self.weak, config.broken)
+        if not completed.docs:
+            run.say("needle: no weak document has a label: there is nothing to learn but gold")
+            return
+        if not config.completion:
+            plain, left = [replace(doc, complete=True) for doc in completed.weak], completed.counts["empty"]
+            completed = replace(completed, docs=plain, counts=Counter(empty=left))
+        run.say(f"needle: {completed}")
+        sure = np.ones(len(completed.docs))
+        if config.noise_aware:
+            calibration = self._judged(asked) if elsewhere else self._calibration()
+            sure = confidence(completed.trusted, calibration(completed.scores))
+            write_confidence(run.folder, calibration, sure, number)
+        write_completed(run.folder, self.gold, completed, sure, number)
+        lost = Lost()
+        both = mix(self.model, self.gold, completed.docs, lost)
+        run.say(f"needle: gold and weak documents together: {lost}")
+        step = _doubt(both.data, both.of_sentences(1.0, sure)) if config.noise_aware else believe(both.data)
+        self._fit(f"noisy/{number}", both.data, step, config.noisy_epochs, config.noisy_rate)
+
+    def _judged(self, tagger: AnyTagger) -> Calibration:
+        """How often another run's tagger is right about gold, which it should not have seen."""
+        asked = judgeable(self.gold)
+        found, scores = scored(tagger, asked)
+        return self._said(calibrate(scores, rightness(asked, found), self.config.bins))
+
+    def _calibration(self) -> Calibration:
+        """How often a model like the initial one is right about gold that it has not seen."""
+        if self._own is None:
+            all_parts = len(self.gold) < ENOUGH
+            found = held_out(self.gold, self.config.parts, self._learn_part, all_parts)
+            self._own = self._said(calibrate(*found, self.config.bins))
+        return self._own
+
+    def _said(self, calibration: Calibration) -> Calibration:
+        bins, sentences = len(calibration.right), int(calibration.sizes.sum())
+        few = "" if bins == self.config.bins else f", not {self.config.bins}: there is too little gold for more"
+        self.run.say(
+            f"needle: confidence from {sentences:,} held-out gold sentences in {bins} bins{few}"
+            if bins
+            else "needle: too little gold to calibrate on: the model's own probability is taken for its confidence"
+        )
+        return calibration
+
+    def _learn_part(self, chosen: np.ndarray, name: str) -> Tagger | None:
+        """A model of some of the gold documents; what costs nothing is not learned."""
+        if not any(doc.spans for doc, mine in zip(self.gold, chosen.tolist(), strict=True) if mine):
+            return None
+        config, data = self.config, self.data
+        model = new_model(config.encoder, config.head, [*self.gold, *self.weak], self.run, name)
+        costs = np.where(chosen[data.sentences.document], data.features.costs, 0)
+        part = replace(data, model=model, features=replace(data.features, costs=costs))
+        step, settings = believe(part), config.train.model_copy(update={"patience": None})
+        with self.run.stage(name) as stage:
+            fit(model, part.features, lambda _: step, resolved(settings, model, data.features), stage)
+        return Tagger(model)
+
+
+def _doubt(data: TrainingSet, confidences: np.ndarray) -> Step:
+    """The step of the noise-aware loss; a mean over words, as everywhere."""
+    sure = torch.from_numpy(confidences).float()
+
+    def step(indices: Any) -> StepLoss:
+        batch, targets = data.batch(indices)
+        scores = data.model(batch)
+        known, words = float((targets.known & scores.mask).sum()), float(batch.mask.sum())
+        losses = noise_aware_loss(scores, targets, sure[torch.from_numpy(indices)].to(scores.logits.device))
+        return StepLoss(losses.sum(), words, known, words)
+
+    return step

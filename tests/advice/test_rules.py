@@ -1,0 +1,120 @@
+"""The rules: the advice changes at the limits, and says why."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from lacuner.advice import Advice, Seen, Size, advise
+from lacuner.advice.names import Share
+from lacuner.advice.rules import CONTRADICTING, COVERED, FEW, GOLD, LITTLE, MOST, RIGHT
+from lacuner.advice.seen import LEAST
+from lacuner.config import load_config
+from lacuner.errors import TrainingError
+from lacuner.recipes import RECIPES
+
+LABELS = ("LOC", "PER")
+WEAK, DEV = Size(1000, 20_000, 900, LABELS, 0.0), Size(100, 2000, 200, LABELS, 0.0)
+EPS = 0.001
+
+
+def gold(entities: int) -> Size:
+    return Size(50, 1000, entities, LABELS, 0.0)
+
+
+def judged(missing: float, right: float | None = 1.0, **more: object) -> Seen:
+    return Seen(weak=WEAK, dev=DEV, judge="dev", missing=missing, right=right, **more)  # type: ignore[arg-type]
+
+
+def share(value: float, of: int = 500) -> Share:
+    return Share(value, of)
+
+
+@pytest.mark.parametrize(
+    ("seen", "recipe"),
+    [
+        (judged(0.0), "trust"),
+        (judged(FEW), "trust"),
+        (judged(FEW + EPS), "nrces"),
+        (judged(MOST - EPS), "nrces"),
+        (judged(MOST), "negative_sampling"),
+        (judged(1.0), "negative_sampling"),
+        (judged(0.0, RIGHT), "trust"),
+        (judged(0.0, RIGHT - EPS), "roster"),
+        (judged(0.9, RIGHT - EPS), "roster"),
+        (judged(0.3, None), "nrces"),
+        (judged(0.3, None, contradicting=share(CONTRADICTING)), "roster"),
+        (judged(0.3, 1.0, contradicting=share(CONTRADICTING)), "nrces"),
+        (Seen(weak=WEAK), "negative_sampling"),
+        (Seen(weak=WEAK, forgotten=share(0.0)), "negative_sampling"),
+        (Seen(weak=WEAK, forgotten=share(0.4)), "negative_sampling"),
+        (Seen(weak=WEAK, contradicting=share(CONTRADICTING)), "roster"),
+        (Seen(weak=WEAK, contradicting=share(CONTRADICTING - EPS)), "negative_sampling"),
+        (Seen(weak=WEAK, contradicting=share(CONTRADICTING, LEAST - 1)), "negative_sampling"),
+        (Seen(weak=WEAK, whole=True), "trust"),
+        (Seen(gold=gold(5)), "supervised"),
+        (Seen(weak=Size(9, 99, 0, (), 0.0), gold=gold(5)), "supervised"),
+        (Seen(weak=WEAK, gold=gold(GOLD), in_gold=COVERED), "supervised"),
+        (Seen(weak=WEAK, gold=gold(GOLD), in_gold=COVERED - EPS), "needle"),
+        (Seen(weak=WEAK, gold=gold(GOLD - 1)), "negative_sampling"),
+        (Seen(weak=WEAK, gold=gold(GOLD), judge="gold", missing=0.3), "needle"),
+    ],
+)
+def test_each_rule_at_its_limit(seen: Seen, recipe: str) -> None:
+    assert advise(seen, RECIPES).recipe == recipe
+
+
+def test_without_needle_weak_labels_decide() -> None:
+    seen = Seen(weak=WEAK, gold=gold(500), judge="gold", missing=0.3, right=1.0)
+    advice = advise(seen, [name for name in RECIPES if name != "needle"])
+    assert advice.recipe == "negative_sampling", "nrces wants a threshold, and there is no dev to choose it by"
+    assert any("Gold was only looked at" in note for note in advice.notes)
+
+
+def test_a_threshold_is_chosen_on_dev_only_where_there_is_dev() -> None:
+    assert advise(judged(0.0), RECIPES).settings == ("head.threshold=dev",)
+    assert advise(Seen(weak=WEAK, whole=True), RECIPES).settings == ()
+
+
+@pytest.mark.parametrize("seen", [Seen(), Seen(weak=Size(9, 99, 0, (), 0.0)), Seen(dev=DEV)])
+def test_nothing_to_learn_from_is_said_in_one_sentence(seen: Seen) -> None:
+    with pytest.raises(TrainingError, match=r"no labelled span.*lacuner annotate"):
+        advise(seen, RECIPES)
+
+
+def everything() -> list[Advice]:
+    judges = [judged(missing, right) for missing in (0.0, 0.3, 0.9) for right in (None, 0.5, 1.0)]
+    names = [judged(0.5, forgotten=share(value)) for value in (0.05, 0.5)]
+    blind = [Seen(weak=WEAK, forgotten=each) for each in (None, share(0.0), share(0.4))]
+    others = [Seen(weak=WEAK, contradicting=share(0.6)), Seen(weak=WEAK, whole=True), Seen(gold=gold(9))]
+    return [advise(seen, RECIPES) for seen in (*judges, *names, *blind, *others, Seen(weak=WEAK, gold=gold(500)))]
+
+
+def test_every_advice_can_be_followed_and_explains_itself() -> None:
+    found = everything()
+    assert {advice.recipe for advice in found} == {
+        "trust", "nrces", "negative_sampling", "roster", "needle", "supervised",
+    }  # fmt: skip
+    for advice in found:
+        assert load_config(RECIPES[advice.recipe].Config, settings=advice.settings)
+        assert advice.reasons
+        for sentence in (*advice.reasons, *advice.notes):
+            assert re.fullmatch(r"[A-Z0-9`].*\.", sentence), sentence
+            assert "None" not in sentence
+
+
+def test_what_was_seen_is_in_the_reasons() -> None:
+    assert "about 47 % of the entities" in advise(judged(0.471), RECIPES).reasons[0]
+    assert "about 60 % of the labels are wrong" in advise(judged(0.5, 0.4), RECIPES).reasons[0]
+    by_name = advise(judged(0.5, forgotten=share(0.02)), RECIPES)
+    assert "names as a whole" in by_name.reasons[0] and any("suspects.jsonl" in note for note in by_name.notes)
+    at_random = advise(judged(0.5, forgotten=share(0.5)), RECIPES)
+    assert "mentions of all names alike" in at_random.reasons[0] and not at_random.notes
+    assert "40 % have no label" in advise(Seen(weak=WEAK, forgotten=share(0.4)), RECIPES).reasons[0]
+    assert "without dev nobody can tell" in advise(Seen(weak=WEAK, forgotten=share(0.01)), RECIPES).reasons[0]
+    few = Size(9, 99, LITTLE - 1, LABELS, 0.0)
+    assert any("are few" in note for note in advise(Seen(weak=few), RECIPES).notes)
+    unlike = Seen(weak=WEAK, dev=Size(9, 99, 90, ("X",), 0.0), unlike=("X",))
+    assert any("none of its labels" in note for note in advise(unlike, RECIPES).notes)
+    assert any("labelled X in weak" in note for note in advise(judged(0.2, unlike=("X",)), RECIPES).notes)

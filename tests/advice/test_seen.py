@@ -1,0 +1,161 @@
+"""What is seen of known noise: estimates move with the rate, and mentions are told from names."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from lacuner.advice import Seen, look
+from lacuner.advice.seen import LEAST, size_of
+from lacuner.annotate import annotate, dictionary_source
+from lacuner.annotate.entries import Entry
+from lacuner.demo import Demo, build
+from lacuner.noise import Noise, corrupt
+from lacuner.types import Document, Span
+
+
+@pytest.fixture(scope="module")
+def demo() -> Demo:
+    return build()
+
+
+def weak_of(demo: Demo, **noise: object) -> list[Document]:
+    return list(corrupt(demo.train, Noise(**noise)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("by_surface", [False, True])
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.8])
+def test_dev_tells_how_much_is_missing(demo: Demo, rate: float, by_surface: bool) -> None:
+    seen = look(weak_of(demo, drop=rate, by_surface=by_surface), dev=demo.dev)
+    assert seen.judge == "dev"
+    assert seen.missing == pytest.approx(rate, abs=0.05)
+    assert seen.right is not None and seen.right > 0.85
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5, 0.8])
+def test_weak_labels_alone_tell_how_many_mentions_were_forgotten(demo: Demo, rate: float) -> None:
+    seen = look(weak_of(demo, drop=rate))
+    assert seen.judge is None and seen.missing is None and seen.gaps is None
+    assert seen.forgotten is not None
+    assert rate <= seen.forgotten.value <= rate + 0.1, "some names are plain words elsewhere, so a little more"
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.8])
+def test_mentions_are_told_from_names(demo: Demo, rate: float) -> None:
+    assert look(weak_of(demo, drop=rate), dev=demo.dev).gaps == "mentions"
+    assert look(weak_of(demo, drop=rate, by_surface=True), dev=demo.dev).gaps == "names"
+    assert look(weak_of(demo), dev=demo.dev).gaps is None
+
+
+def test_a_dictionary_lacks_names(demo: Demo) -> None:
+    source = dictionary_source([Entry(surface, label) for surface, label in demo.dictionary])
+    seen = look(list(annotate(demo.train, [source])), dev=demo.dev)
+    assert seen.gaps == "names"
+    assert seen.missing == pytest.approx(0.61, abs=0.05), "what noise measure says of it"
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_dev_tells_how_much_is_wrong(demo: Demo, rate: float) -> None:
+    seen = look(weak_of(demo, drop=0.3, wrong_type=rate), dev=demo.dev)
+    assert seen.right == pytest.approx(1 - rate, abs=0.1)
+    assert seen.missing == pytest.approx(1 - 0.7 * (1 - rate), abs=0.07), "a wrong label is missing, too"
+
+
+def test_labels_contradict_each_other_more_the_more_are_wrong(demo: Demo) -> None:
+    found = [look(weak_of(demo, wrong_type=rate)).contradicting for rate in (0.0, 0.2, 0.5)]
+    values = [share.value for share in found if share is not None]
+    assert values[0] + 0.1 < values[1] < values[2] - 0.1
+
+
+def test_gold_of_the_same_texts_is_exact(demo: Demo) -> None:
+    weak = weak_of(demo, drop=0.4, wrong_type=0.2)
+    seen = look(weak[:300], gold=demo.train[:200], dev=demo.dev)
+    truth = {doc.text: doc for doc in demo.train[:200]}
+    labels = [(doc, span) for doc in weak[:200] for span in doc.spans]
+    right = sum(span in truth[doc.text].spans for doc, span in labels)
+    assert seen.judge == "gold of the same texts"
+    assert seen.right == pytest.approx(right / len(labels))
+    assert seen.missing == pytest.approx(1 - right / sum(len(doc.spans) for doc in demo.train[:200]))
+    assert seen.in_gold == pytest.approx(2 / 3)
+
+
+def test_gold_of_other_texts_judges_like_dev(demo: Demo) -> None:
+    weak = weak_of(demo, drop=0.5)
+    assert look(weak, gold=demo.dev).judge == "gold"
+    assert look(weak, gold=demo.dev).missing == look(weak, dev=demo.dev).missing
+    both = look(weak, gold=demo.dev[:200], dev=demo.dev[200:])
+    assert both.judge == "gold and dev" and both.missing == look(weak, dev=demo.dev).missing
+
+
+def test_dev_that_says_it_is_incomplete_judges_nothing(demo: Demo) -> None:
+    dev = [replace(doc, complete=False) for doc in demo.dev]
+    assert look(weak_of(demo, drop=0.5), dev=dev).judge is None
+    silent = [replace(doc, complete=None) for doc in demo.dev]
+    assert look(weak_of(demo, drop=0.5), dev=silent).judge == "dev"
+
+
+def test_too_little_dev_judges_nothing(demo: Demo) -> None:
+    few = demo.dev[:20]
+    assert 0 < size_of(few).entities < LEAST
+    assert look(weak_of(demo, drop=0.5), dev=few).judge is None
+
+
+def test_too_few_common_names_tell_nothing_of_what_is_right(demo: Demo) -> None:
+    seen = look(weak_of(demo, drop=0.5), dev=demo.dev[:150])
+    assert seen.judge == "dev" and seen.missing is not None and seen.right is None
+
+
+def test_only_common_labels_are_compared(demo: Demo) -> None:
+    dropped = demo.train[0].spans[0].label
+    weak = [replace(doc, spans=tuple(s for s in doc.spans if s.label != dropped), complete=False) for doc in demo.train]
+    seen = look(weak, dev=demo.dev)
+    assert seen.unlike == (dropped,)
+    assert seen.missing is not None and seen.missing < 0.05, "of the types that weak has, all are there"
+    renamed = [replace(d, spans=tuple(s._replace(label="x" + s.label) for s in d.spans)) for d in demo.dev]
+    other = look(weak, dev=renamed)
+    assert other.judge is None and not other.comparable and len(other.unlike) == 5
+
+
+def test_the_order_of_documents_makes_no_difference(demo: Demo) -> None:
+    weak = weak_of(demo, drop=0.5, wrong_type=0.1)
+    mixed = random.Random(3).sample(weak, len(weak))
+    dev = random.Random(4).sample(demo.dev, len(demo.dev))
+    assert look(weak, gold=demo.train[:99], dev=demo.dev) == look(mixed, gold=demo.train[98::-1], dev=dev)
+    assert look(weak, dev=demo.dev) == look(mixed, dev=dev)
+
+
+def test_sizes_and_scripts() -> None:
+    docs = [Document("1", "王小明 came", spans=(Span(0, 3, "PER"),)), Document("2", "")]
+    size = size_of(docs)
+    assert (size.documents, size.words, size.entities, size.labels) == (2, 4, 1, ("PER",))
+    assert size.cjk == pytest.approx(3 / 7)
+    assert size_of([]).density == 0.0
+
+
+def test_nothing_to_look_at(demo: Demo) -> None:
+    assert look() == Seen()
+    assert look([]).weak == size_of([])
+    bare = [Document("1", "nothing"), Document("2", "")]
+    seen = look(bare, gold=[], dev=demo.dev)
+    assert (seen.forgotten, seen.contradicting, seen.missing, seen.right) == (None, None, None, None)
+    one = look([Document("1", "Mara left", spans=(Span(0, 4, "PER"),))], dev=bare)
+    assert one.forgotten is None and one.contradicting is None and one.missing is None
+
+
+def test_documents_that_say_they_are_complete(demo: Demo) -> None:
+    assert look(demo.train[:50]).whole
+    assert not look([*demo.train[:50], replace(demo.train[50], complete=None)]).whole
+
+
+def test_a_long_document_with_thousands_of_labels_takes_no_time() -> None:
+    import time
+
+    text = "Mara " * 20_000
+    spans = tuple(Span(5 * i, 5 * i + 4, "PER") for i in range(0, 20_000, 2))
+    unsure = tuple(Span(5 * i, 5 * i + 4, "") for i in range(1, 20_000, 4))
+    start = time.monotonic()
+    seen = look([Document("1", text, spans=spans, unsure=unsure)])
+    assert time.monotonic() - start < 10
+    assert seen.forgotten is not None and seen.forgotten.value == pytest.approx(1 / 3, abs=0.01)

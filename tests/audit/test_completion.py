@@ -1,0 +1,94 @@
+"""Completed labels judged by gold: counts by hand, pictures and the command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from lacuner.audit.completion import judge_completion, pictures, rows
+from lacuner.cli.main import app
+from lacuner.config import load_config
+from lacuner.corpus import write
+from lacuner.demo import build
+from lacuner.errors import CorpusError, ModelFileError
+from lacuner.pages.drawing import whole_picture
+from lacuner.recipes import needle
+from lacuner.recipes.completion import complete_all, write_completed
+from lacuner.recipes.parts import Splits
+from lacuner.recipes.train import train
+from lacuner.types import Document, Span
+
+
+def doc(number: int, *spans: Span, complete: bool | None = None) -> Document:
+    return Document(str(number), f"aa bb cc dd {number}", spans=spans, complete=complete)
+
+
+A, B, C = Span(0, 2, "X"), Span(3, 5, "X"), Span(6, 8, "Y")
+B_LONG = Span(3, 8, "X")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    weak = [doc(1, A, complete=False), doc(2, B, complete=False), doc(3, A, complete=False), doc(9, A, complete=False)]
+    pseudo = [doc(1, C), doc(2, B_LONG), doc(3), doc(9)]
+    done = complete_all(weak, pseudo, np.ones(4))
+    write_completed(tmp_path, [], done, np.array([0.9, 0.4, 0.3, 0.8]))
+    return tmp_path
+
+
+def test_what_was_fixed_and_broken(folder: Path) -> None:
+    gold = [doc(1, A, C), doc(2, B), doc(3, B), doc(4, A)]
+    [(number, judged)] = judge_completion(folder, gold).items()
+    assert number == 1 and judged.documents == 3 and judged.without_gold == 1
+    assert judged.changes == {"fixed": 1, "broken": 1, "spoiled": 1, "mended": 0}
+    assert judged.per_type == {
+        "X": {"fixed": 0, "broken": 1, "spoiled": 1, "mended": 0},
+        "Y": {"fixed": 1, "broken": 0, "spoiled": 0, "mended": 0},
+    }
+    assert (judged.weak.correct, judged.weak.predicted, judged.weak.gold) == (2, 3, 4)
+    assert (judged.completed.correct, judged.completed.predicted, judged.completed.gold) == (2, 4, 4)
+    assert judged.right.tolist() == [True, False, False] and judged.confidence.tolist() == [0.9, 0.4, 0.3]
+    mended = judge_completion(folder, [doc(2, Span(3, 8, "X"))])[1]
+    assert mended.changes == {"fixed": 1, "broken": 0, "spoiled": 0, "mended": 1}
+    assert json.loads(json.dumps(judged.as_json()))["fixed"] == 1 and rows({"r": judged})[0][:2] == ("r", "3")
+
+
+def test_the_pictures_are_svg_and_the_same_again(folder: Path) -> None:
+    judged = judge_completion(folder, [doc(1, A, C), doc(2, B)])[1]
+    for picture in pictures({"<one> & $two$": judged, "b": judged}):
+        text = whole_picture(picture)
+        assert ElementTree.fromstring(text).tag.endswith("svg") and text == whole_picture(picture)
+
+
+def test_what_cannot_be_judged(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="none of the texts"):
+        judge_completion(folder, [doc(77, A)])
+    with pytest.raises(ModelFileError, match="has completed no labels"):
+        judge_completion(tmp_path / "nowhere", [])
+    write([doc(1, A)], folder / "completed.jsonl")
+    with pytest.raises(ModelFileError, match="not the completed documents"):
+        judge_completion(folder, [doc(1, A)])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    docs = build().train[:40]
+    config = load_config(needle.Config, settings=["train.epochs=1", "noisy_epochs=1", "parts=2", "rounds=2"])
+    weak = [replace(each, spans=each.spans[:1], complete=False) for each in docs[20:]]
+    train("needle", Splits(gold=docs[:20], weak=weak), tmp_path / "run", config)
+    write(docs, tmp_path / "gold.jsonl")
+    command = ["audit", "completion", str(tmp_path / "run"), "--gold", str(tmp_path / "gold.jsonl")]
+    shown = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert shown.exit_code == 0 and "round 2" in shown.stdout and "fixed: entities of gold" in shown.stdout
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"completion.svg", "confidence.svg"}
+    found = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    judged = judge_completion(tmp_path / "run", docs)
+    assert list(found["runs"].values()) == [judged[1].as_json(), judged[2].as_json()]
+    assert judged[1].without_gold == 0 and judged[1].weak.precision == 1

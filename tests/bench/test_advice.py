@@ -1,0 +1,104 @@
+"""`python -m benchmarks.advice`: the advice against rows that nobody measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import advice
+from lacuner.bench.cell import describe
+from lacuner.bench.cells import lay_out, to_run
+from lacuner.bench.data import DataSet, data_hashes
+from lacuner.bench.spec import Spec
+
+SPEC = """
+seeds = [1]
+settings = ["train.epochs=1"]
+[data.demo]
+sentences = 400
+[noise]
+masked = [0.0, 0.4, 0.8]
+[recipes.dictionary]
+recipe = "dictionary"
+[recipes.trust]
+recipe = "trust"
+[recipes."trust, threshold"]
+recipe = "trust"
+settings = ["head.threshold=dev"]
+[recipes.uniform]
+recipe = "negative_sampling"
+[recipes.weighted]
+recipe = "negative_sampling"
+settings = ["sampler=weighted"]
+[recipes.nrces]
+recipe = "nrces"
+[recipes.oracle]
+recipe = "oracle"
+[recipes.supervised]
+recipe = "supervised"
+"""
+F1 = {"dictionary": 0.1, "trust": 0.2, "negative_sampling": 0.5, "nrces": 0.495, "oracle": 0.9, "supervised": 0.8}
+
+
+@pytest.fixture
+def bench(load: Callable[[str], Spec], tmp_path: Path) -> Path:
+    """A finished bench with invented scores; those of weighted negatives are a little better."""
+    spec = load(SPEC)
+    hashes = {name: data_hashes(name, data, tmp_path) for name, data in spec.data.items()}
+    rows: list[dict[str, Any]] = []
+    for cell in to_run(lay_out(spec, hashes)).values():
+        f1 = (
+            F1[cell.recipe]
+            + 0.02 * ("sampler=weighted" in cell.settings)
+            - 0.003 * ("head.threshold=dev" in cell.settings)
+        )
+        rows.append({**describe(cell, DataSet("demo", spec.data["demo"], tmp_path)), "test": {"f1": f1}})
+    folder = tmp_path / "bench"
+    folder.mkdir()
+    (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:-3]))
+    (folder / "cells").mkdir()
+    for row in rows[-3:]:
+        (folder / "cells" / f"{row['key']}.json").write_text(json.dumps(row))
+    (folder / "cells" / "x.json").write_text(json.dumps({**rows[0], "key": "x", "error": "died"}))
+    return folder
+
+
+def test_it_compares_the_advised_recipe_with_the_best(
+    bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert advice.main([str(bench), "--data", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| demo")]
+    found = {row[1]: row[6:] for row in rows}
+    # without gaps a bench runs supervised for trust; oracle and supervised do not compete elsewhere
+    assert found["masked 0"] == ["trust; head.threshold=dev", "79.7", "trust", "80.0", "0.3"]
+    assert found["masked 0.4"] == ["nrces", "49.5", "negative_sampling", "52.0", "2.5"]
+    assert found["masked 0.8"] == ["negative_sampling", "50.0", "negative_sampling", "52.0", "2.0"]
+    estimates = {row[1]: float(row[4]) for row in rows}
+    assert estimates["masked 0"] < 10 and abs(estimates["masked 0.4"] - 40) < 8
+    assert lines[-1].startswith("Within one point of the best in 1 of 3 places; on average 1.6 points below it")
+
+
+def test_recipes_that_were_not_run_are_counted(bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [json.loads(line) for line in (bench / "results.jsonl").read_text().splitlines()]
+    kept = [row for row in rows if row["cell"]["recipe"] != "nrces"]
+    (bench / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
+    assert advice.main([str(bench), "--data", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.strip().endswith("In 1 the advised recipe was not run.")
+
+
+def test_other_files_and_no_rows_are_said(bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert advice.main([str(tmp_path / "nowhere"), "--data", str(tmp_path)]) == 2
+    assert "there are no rows of a bench here" in capsys.readouterr().err
+    text = (bench / "results.jsonl").read_text()
+    row = json.loads(text.splitlines()[0])
+    (bench / "results.jsonl").write_text(text.replace(row["cell"]["hashes"]["demo"], "0" * 64))
+    assert advice.main([str(bench), "--data", str(tmp_path)]) == 2
+    assert "not those that this bench was run on" in capsys.readouterr().err
+    (bench / "results.jsonl").write_text("{}\n")
+    assert advice.main([str(bench), "--data", str(tmp_path)]) == 2
+    assert "cannot be read" in capsys.readouterr().err

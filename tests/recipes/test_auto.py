@@ -1,0 +1,177 @@
+"""`auto`: it trains what it advises, says why, and goes on with what it began."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from lacuner.advice import Advice
+from lacuner.api import train as train_by_api
+from lacuner.demo import build
+from lacuner.errors import ConfigError, TrainingError
+from lacuner.noise import Noise, corrupt
+from lacuner.recipes import auto
+from lacuner.recipes.auto import AUTO, Asked
+from lacuner.recipes.parts import PlainConfig, Splits
+from lacuner.recipes.train import settings_for, train
+from lacuner.training import loop
+from lacuner.types import Document
+from tests.recipes.check_recipe import weights
+
+DEMO = build()
+WEAK = list(corrupt(DEMO.train[:150], Noise(drop=0.3)))
+DEV = DEMO.dev[:100]
+QUICK = ("train.epochs=2", "train.budget=256")
+
+
+def run(folder: Path, *settings: str, **data: Any) -> tuple[dict[str, Any], list[str]]:
+    """Train by auto: what `run.json` has, and what was said."""
+    torch.set_num_threads(1)
+    said: list[str] = []
+    given = data or {"weak": WEAK, "dev": DEV}
+    train(AUTO, Splits(**given), folder, Asked(settings=(*QUICK, *settings)), say=said.append)
+    return json.loads((folder / "run.json").read_text())["identity"], said
+
+
+def test_it_trains_what_it_advises_and_says_why(tmp_path: Path) -> None:
+    identity, said = run(tmp_path / "auto")
+    assert identity["recipe"] == identity["why"]["recipe"] == "nrces"
+    assert "auto: the recipe is nrces" in said
+    assert all(f"  {reason}" in said for reason in identity["why"]["reasons"])
+    assert "of the entities have no label" in identity["why"]["reasons"][0]
+    config = settings_for("nrces", ["weak"], settings=QUICK)
+    train("nrces", Splits(weak=WEAK, dev=DEV), tmp_path / "named", config)
+    assert weights(tmp_path / "auto") == weights(tmp_path / "named")
+
+
+def test_advised_settings_are_taken_and_can_be_overruled(tmp_path: Path) -> None:
+    complete = list(DEMO.train[:150])
+    identity, said = run(tmp_path / "a", weak=complete, dev=DEV)
+    assert (identity["recipe"], identity["config"]["head"]["threshold"]) == ("trust", "dev")
+    assert "auto: the recipe is trust head.threshold=dev" in said
+    identity, said = run(tmp_path / "b", "head.threshold=0.3", weak=complete, dev=DEV)
+    assert identity["config"]["head"]["threshold"] == 0.3 and "auto: the recipe is trust" in said
+    identity, said = run(tmp_path / "c", "head.kind=token", weak=complete, dev=DEV)
+    assert identity["config"]["head"] == {**identity["config"]["head"], "kind": "token", "threshold": "argmax"}
+    assert "auto: the recipe is trust" in said
+    assert any("does not go with the other settings" in line for line in said)
+
+
+def test_a_file_overrules_advised_settings_too(tmp_path: Path) -> None:
+    advice = Advice(recipe="trust", settings=("head.threshold=dev",), reasons=("So.",))
+    file = tmp_path / "settings.toml"
+    for text, threshold in (("[head]\nthreshold = 'argmax'\n", "argmax"), ("[head]\ndropout = 0.1\n", "dev")):
+        file.write_text(text)
+        config: Any = auto._config(advice, Asked(file=file))[0]
+        assert config.head.threshold == threshold
+    assert config.head.dropout == 0.1
+
+
+def test_settings_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
+    sentence = (
+        r"auto chose the recipe nrces, and the settings do not fit it: there is no setting 'sampler'.*name a recipe"
+    )
+    with pytest.raises(ConfigError, match=sentence):
+        run(tmp_path / "r", "sampler=weighted")
+    with pytest.raises(ConfigError, match=r"auto chose the recipe nrces.*head\.kind"):
+        run(tmp_path / "r", "head.kind=token")
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path / "whole", "train.checkpoint_seconds=0")
+    left = 5
+
+    def learn(self: Any, *args: Any, then: Any = loop._Trainer._learn) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+        return then(self, *args)
+
+    monkeypatch.setattr(loop._Trainer, "_learn", learn)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "killed", "train.checkpoint_seconds=0")
+    monkeypatch.undo()
+    run(tmp_path / "killed", "train.checkpoint_seconds=0")
+    for name in ("run.json", "metrics.jsonl", "suspects.jsonl", "model/model.safetensors"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes(), name
+
+
+def test_a_run_goes_on_with_the_recipe_it_was_begun_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = run(tmp_path / "r")
+    monkeypatch.setattr(auto, "advise", lambda *_: Advice(recipe="trust", reasons=("The rules have changed.",)))
+    again, said = run(tmp_path / "r")
+    assert again == first and "this run is finished already" in said and "auto: the recipe is nrces" in said
+    other, _ = run(tmp_path / "other")
+    assert other["recipe"] == "trust"
+    with pytest.raises(ConfigError, match=r"another run is in this folder \(data\.weak\.documents is 150"):
+        run(tmp_path / "r", weak=WEAK[:-1], dev=DEV)
+
+
+def test_why_it_was_chosen_does_not_make_it_another_run(tmp_path: Path) -> None:
+    config = settings_for("nrces", ["weak"], settings=QUICK)
+    run(tmp_path / "auto")
+    said: list[str] = []
+    train("nrces", Splits(weak=WEAK, dev=DEV), tmp_path / "auto", config, say=said.append)
+    assert "this run is finished already" in said
+    train("nrces", Splits(weak=WEAK, dev=DEV), tmp_path / "named", config)
+    identity, said = run(tmp_path / "named")
+    assert "this run is finished already" in said and "why" not in identity
+
+
+@pytest.mark.parametrize("why", ["[]", '{"recipe": 3}', '{"recipe": "magic", "reasons": []}', '"x"', "null"])
+def test_a_recorded_reason_that_is_none_is_not_believed(tmp_path: Path, why: str) -> None:
+    (tmp_path / "run.json").write_text('{"identity": {"recipe": "magic", "why": ' + why + "}}")
+    with pytest.raises(ConfigError, match="another run is in this folder"):
+        run(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"identity": []}', '{"identity": 1}'])
+def test_a_broken_description_is_no_traceback(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    assert auto.begun_in(tmp_path) == {}
+
+
+def test_gold_alone_is_supervised(tmp_path: Path) -> None:
+    identity, _ = run(tmp_path, gold=DEMO.train[:30])
+    assert identity["recipe"] == "supervised"
+
+
+@pytest.mark.parametrize("weak", [[], [Document("1", "nothing"), Document("2", "")]])
+def test_nothing_to_learn_from(tmp_path: Path, weak: list[Document]) -> None:
+    with pytest.raises(TrainingError, match="no labelled span"):
+        run(tmp_path / "r", weak=weak)
+    assert not (tmp_path / "r").exists()
+
+
+def test_what_it_needs() -> None:
+    with pytest.raises(ConfigError, match="the recipe auto needs --weak or --gold"):
+        settings_for(AUTO, ["dev"])
+    assert isinstance(settings_for(AUTO, ["weak"]), Asked)
+
+
+def test_settings_that_nobody_can_read_are_refused_before_any_data_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a setting is written key=value"):
+        settings_for(AUTO, ["weak"], settings=["train.epochs"])
+    with pytest.raises(ConfigError, match=r"none\.toml: cannot read this file"):
+        settings_for(AUTO, ["weak"], tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("a = = b")
+    with pytest.raises(ConfigError, match=r"bad\.toml: this is not TOML"):
+        settings_for(AUTO, ["weak"], tmp_path / "bad.toml")
+
+
+def test_a_finished_config_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="hand them over as Asked"):
+        train(AUTO, Splits(weak=WEAK), tmp_path, PlainConfig())
+
+
+def test_it_is_the_default_of_the_function(tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    said: list[str] = []
+    tagger = train_by_api(out=tmp_path / "r", weak=WEAK, settings=QUICK, say=said.append)
+    assert tagger.labels and "auto: the recipe is negative_sampling" in said

@@ -1,0 +1,228 @@
+"""NEEDLE and its family: the stages, what can be switched off, little data and strange data, and that it helps."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lacuner.annotate import annotate, dictionary_source
+from lacuner.annotate.entries import Entry
+from lacuner.config import load_config
+from lacuner.demo import Demo, build
+from lacuner.errors import ConfigError, TrainingError
+from lacuner.evaluate import score
+from lacuner.models.files import save
+from lacuner.models.lookup import LookupTagger
+from lacuner.recipes import RECIPES, needle
+from lacuner.recipes.parts import Splits
+from lacuner.recipes.train import Trained, train
+from lacuner.types import Document, Span
+from tests.recipes.check_recipe import weights
+from tests.recipes.test_roster import stages
+
+DEMO = build()
+GOLD = DEMO.train[:24]
+WEAK = [replace(doc, spans=doc.spans[:1], complete=False) for doc in DEMO.train[24:60]]
+QUICK = ["train.epochs=2", "train.budget=256"]
+
+
+def run(recipe: str, folder: Path, *settings: str, say: Any = print, **data: Any) -> Trained:
+    torch.set_num_threads(1)
+    mine = ["noisy_epochs=1"] if recipe == "needle" else []
+    mine += ["parts=2"] if recipe == "needle" and "noise_aware=false" not in settings else []
+    config = load_config(RECIPES[recipe].Config, settings=[*QUICK, *mine, *settings])
+    return train(recipe, Splits(**{"gold": GOLD, "weak": WEAK, **data}), folder, config, say=say)
+
+
+def test_the_stages_and_what_they_leave(tmp_path: Path) -> None:
+    said: list[str] = []
+    run("needle", tmp_path / "r", say=said.append, dev=DEMO.dev[:5])
+    assert stages(tmp_path / "r") == {"initial", "calibrate/1", "calibrate/2", "noisy/1", "finetune/1"}
+    for name in ("completed.jsonl", "labels.json", "labels.svg", "confidence.json", "reliability.svg"):
+        assert (tmp_path / "r" / name).stat().st_size > 100
+    bare = sum(not doc.spans for doc in WEAK)
+    assert bare and any(f"sentences without a weak entity left out: {bare}" in line for line in said)
+    assert "needle: confidence from 24 held-out gold sentences in 2 bins, not 50" in "\n".join(said)
+    rows = [json.loads(line) for line in (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["stage"] for row in rows].count("noisy/1") == 1
+    assert all(("dev" in row) == ("calibrate" not in row["stage"]) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("settings", "want"),
+    [
+        (["finetune=false"], {"initial", "calibrate/1", "calibrate/2", "noisy/1"}),
+        (["noise_aware=false"], {"initial", "noisy/1", "finetune/1"}),
+        (["completion=false"], {"initial", "calibrate/1", "calibrate/2", "noisy/1", "finetune/1"}),
+        (["completion=false", "noise_aware=false", "finetune=false"], {"initial", "noisy/1"}),
+        (
+            ["rounds=2", "finetune_epochs=1"],
+            {"initial", "calibrate/1", "calibrate/2", "noisy/1", "finetune/1", "noisy/2", "finetune/2"},
+        ),
+    ],
+)
+def test_every_part_can_be_switched_off(settings: list[str], want: set[str], tmp_path: Path) -> None:
+    run("needle", tmp_path / "r", *settings)
+    assert stages(tmp_path / "r") == want
+    assert (tmp_path / "r" / "confidence.json").exists() == any("calibrate" in name for name in want)
+    assert (tmp_path / "r" / "completed-2.jsonl").exists() == ("noisy/2" in want)
+
+
+def test_settings_of_parts_that_are_off_are_refused() -> None:
+    for settings in (["finetune=false", "finetune_epochs=3"], ["noise_aware=false", "parts=3"]):
+        with pytest.raises(ConfigError, match="has no effect together with"):
+            load_config(needle.Config, settings=settings)
+
+
+@pytest.mark.parametrize("settings", [[], ["noise_aware=false"]])
+def test_the_noisy_stage_sees_confidence_and_gold_alone_is_sure(
+    settings: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[np.ndarray] = []
+    doubt = needle._doubt
+    monkeypatch.setattr(needle, "_doubt", lambda data, sure: seen.append(sure) or doubt(data, sure))
+    run("needle", tmp_path / "r", *settings)
+    assert len(seen) == (not settings)
+    if seen:
+        [sure] = seen
+        assert (sure[: len(GOLD)] == 1).all() and (sure[len(GOLD) :] <= 0.95).all()
+        written = [json.loads(line) for line in (tmp_path / "r" / "completed.jsonl").read_text().splitlines()]
+        assert sure[len(GOLD) :].tolist() == pytest.approx([row["meta"]["confidence"] for row in written], abs=1e-6)
+
+
+def test_without_completion_what_has_no_label_is_o(tmp_path: Path) -> None:
+    run("needle", tmp_path / "r", "completion=false", "noise_aware=false")
+    written = [json.loads(line) for line in (tmp_path / "r" / "completed.jsonl").read_text().splitlines()]
+    assert all(row["complete"] and len(row["spans"]) == 1 for row in written)
+
+
+def test_another_run_may_complete(tmp_path: Path) -> None:
+    save(LookupTagger({"the": "PLACE"}), tmp_path / "names")
+    run("needle", tmp_path / "r", f'complete_from="{tmp_path / "names"}"')
+    assert stages(tmp_path / "r") == {"initial", "noisy/1", "finetune/1"}, "gold is held out for it already"
+    rows = [json.loads(line) for line in (tmp_path / "r" / "completed.jsonl").read_text().splitlines()]
+    added = {row["text"][s["start"] : s["end"]] for row in rows for s in row["spans"] if s.get("source")}
+    assert added == {"the"}
+    shutil.rmtree(tmp_path / "names")
+    save(LookupTagger({"a": "PLACE"}), tmp_path / "names")
+    with pytest.raises(ConfigError, match="another run is in this folder"):
+        run("needle", tmp_path / "r", f'complete_from="{tmp_path / "names"}"')
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "run"])
+def test_other_encoders(encoder: str, tmp_path: Path) -> None:
+    name = encoder
+    if encoder == "run":
+        run("supervised", tmp_path / "first", weak=None)
+        name = f"run:{tmp_path / 'first'}"
+    assert run("needle", tmp_path / "r", f"encoder.name={name}").tagger.labels
+
+
+@pytest.mark.parametrize("recipe", ["needle", "sst"])
+def test_gold_without_entities_is_refused(recipe: str, tmp_path: Path) -> None:
+    bare = [replace(doc, spans=()) for doc in GOLD]
+    with pytest.raises(TrainingError, match="no labelled span in gold"):
+        run(recipe, tmp_path / "r", gold=bare)
+
+
+def test_wsl_learns_from_weak_alone_if_gold_has_no_entities(tmp_path: Path) -> None:
+    assert run("wsl", tmp_path / "r", gold=[replace(doc, spans=()) for doc in GOLD]).tagger.labels
+
+
+@pytest.mark.parametrize("recipe", ["needle", "sst", "wsl"])
+def test_weak_without_entities_leaves_gold(recipe: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    bare = [replace(doc, spans=()) for doc in WEAK]
+    assert run(recipe, tmp_path / "r", weak=bare, say=said.append).tagger.labels
+    assert any("nothing to learn but gold" in line for line in said) == (recipe == "needle")
+
+
+@pytest.mark.parametrize("recipe", ["needle", "sst", "wsl"])
+def test_one_gold_sentence(recipe: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    [one] = [doc for doc in GOLD if len(doc.spans) > 1][:1]
+    trained = run(recipe, tmp_path / "r", gold=[one], say=said.append)
+    assert set(trained.tagger.labels) >= {span.label for span in one.spans}
+    assert any("too little gold to calibrate" in line for line in said) == (recipe == "needle")
+
+
+def test_labels_that_gold_lacks(tmp_path: Path) -> None:
+    said: list[str] = []
+    strange = [replace(doc, spans=tuple(s._replace(label="STRANGE") for s in doc.spans)) for doc in WEAK]
+    assert "STRANGE" in run("needle", tmp_path / "r", weak=strange, say=said.append).tagger.labels
+    assert any("gold has no example of STRANGE" in line for line in said)
+    assert "STRANGE" not in run("sst", tmp_path / "s", weak=strange).tagger.labels, "its labels are not looked at"
+
+
+def test_documents_without_words_and_long_ones(tmp_path: Path) -> None:
+    long = Document("long", " ".join(doc.text for doc in DEMO.train[60:90]), complete=False)
+    long = replace(long, spans=(Span(0, len(long.text.split()[0]), GOLD[0].spans[0].label),))
+    odd = [Document("empty", "", complete=False), Document("space", " ", complete=False), long]
+    run("needle", tmp_path / "r", weak=[*WEAK, *odd], gold=[*GOLD, Document("nothing", "", complete=True)])
+    texts = [json.loads(line)["text"] for line in (tmp_path / "r" / "completed.jsonl").read_text().splitlines()]
+    assert long.text in texts and "" not in texts
+
+
+def test_sst_never_looks_at_weak_labels(tmp_path: Path) -> None:
+    run("sst", tmp_path / "a")
+    run("sst", tmp_path / "b", weak=[replace(doc, spans=()) for doc in WEAK])
+    assert weights(tmp_path / "a") == weights(tmp_path / "b")
+    run("sst", tmp_path / "c", "rounds=2", "fresh=true")
+    assert stages(tmp_path / "c") == {"initial", "train/1", "train/2"}
+
+
+def test_the_forms_of_wsl_differ(tmp_path: Path) -> None:
+    forms = {
+        "plain": [],
+        "weighted": ["weight=0.1"],
+        "partial": ["unlabeled=unknown"],
+        "weighted partial": ["unlabeled=unknown", "weight=0.1"],
+        "token": ["head.kind=token"],
+        "robust": ["head.kind=token", "loss=mse"],
+    }
+    found = {}
+    for name, settings in forms.items():
+        run("wsl", tmp_path / name, *settings)
+        found[name] = weights(tmp_path / name)
+    assert len(set(found.values())) == len(forms)
+    with pytest.raises(ConfigError, match=r"loss: mse is for single words: it needs head\.kind=token"):
+        load_config(RECIPES["wsl"].Config, settings=["loss=mse"])
+
+
+def test_the_weight_of_wsl_is_that_of_weak_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lacuner.recipes import wsl
+
+    seen: list[Any] = []
+    believe = wsl.believe
+    monkeypatch.setattr(wsl, "believe", lambda data: seen.append(data) or believe(data))
+    run("wsl", tmp_path / "r", "weight=0.1", "unlabeled=unknown")
+    [data] = seen
+    gold = np.repeat(data.sentences.document < len(GOLD), data.features.lengths)
+    assert (data.targets.weight.numpy()[gold] == 1).all()
+    assert data.targets.weight.numpy()[~gold] == pytest.approx(0.1)
+    assert data.targets.known.numpy()[gold].all() and 0 < data.targets.known.numpy()[~gold].mean() < 0.5
+
+
+def dictionary_labels(demo: Demo, docs: list[Document]) -> list[Document]:
+    source = dictionary_source([Entry(surface, label) for surface, label in demo.dictionary])
+    return list(annotate([replace(doc, spans=(), complete=False) for doc in docs], [source]))
+
+
+def test_it_helps(tmp_path: Path) -> None:
+    """T9: with 40 gold sentences, and 400 that a dictionary has labelled, NEEDLE is above gold alone."""
+    torch.set_num_threads(1)
+    gold, weak = DEMO.train[:40], dictionary_labels(DEMO, DEMO.train[1000:1400])
+    f1 = {}
+    for recipe, more in (("supervised", ["head.kind=crf"]), ("needle", ["parts=2"])):
+        config = load_config(RECIPES[recipe].Config, settings=more)
+        splits = Splits(gold=gold, weak=weak if recipe == "needle" else None)
+        tagger = train(recipe, splits, tmp_path / recipe, config).tagger
+        f1[recipe] = score(DEMO.test[:300], tagger.predict(DEMO.test[:300])).exact.f1
+    assert f1["needle"] > f1["supervised"] + 0.05, f1
