@@ -89,3 +89,20 @@ def test_recipes_are_listed_and_explained(run: Run) -> None:
     assert "Assumes:" in out and "train.epochs = 15" in out and "frequent = 20" in out
     assert set(json.loads(run("recipes", "--json").stdout)) == set(RECIPES)
     assert "there is no recipe" in run("recipes", "magic", status=2).stderr
+
+
+def test_going_on_from_another_run(run: Run, tmp_path: Path) -> None:
+    docs = build().train[:20]
+    write(docs, tmp_path / "gold.jsonl")
+    quick = ("--set", "train.epochs=1", "--out")
+    run("train", "--recipe", "supervised", "--gold", "gold.jsonl", *quick, "a 'b'")
+    done = run("train", "--recipe", "finetune", "--from", "a 'b'", "--gold", "gold.jsonl", *quick, "c")
+    assert "finetune: going on with a 'b'" in done.stderr and "model: c/model" in done.stdout
+    for args, sentence in (
+        (("--recipe", "finetune"), "the recipe finetune needs --from RUN"),
+        (("--recipe", "supervised", "--from", "c"), "the recipe supervised begins with fresh weights: --from is for"),
+        (("--from", "c"), "--from is for finetune"),
+        (("--recipe", "finetune", "--from", "nowhere"), "nowhere: cannot read what start names"),
+    ):
+        failed = run("train", *args, "--gold", "gold.jsonl", *quick, "d", status=2)
+        assert sentence in failed.stderr.splitlines()[-1] and not (tmp_path / "d").exists()

@@ -116,9 +116,13 @@ def test_another_run_may_complete(tmp_path: Path) -> None:
         run("needle", tmp_path / "r", f'complete_from="{tmp_path / "names"}"')
 
 
-@pytest.mark.parametrize("encoder", ["lstm", "run"])
+@pytest.mark.parametrize("encoder", ["lstm", "run", "hf"])
 def test_other_encoders(encoder: str, tmp_path: Path) -> None:
     name = encoder
+    if encoder == "hf":
+        from tests.recipes.test_pretraining_hf import make_model
+
+        name = f"hf:{make_model(tmp_path / 'bert')}"
     if encoder == "run":
         run("supervised", tmp_path / "first", weak=None)
         name = f"run:{tmp_path / 'first'}"

@@ -108,6 +108,7 @@ class Evaluation:
             "boundary": self.boundary.as_json(),
             "type_only": self.type_only.as_json(),
             "token_accuracy": self.words_right / self.words if self.words else 0.0,
+            "span_accuracy": self.exact.recall,
             "sentence_accuracy": self.documents_right / self.documents if self.documents else 0.0,
             "documents": self.documents,
             "words": self.words,
