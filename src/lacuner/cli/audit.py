@@ -50,23 +50,19 @@ def sampling(
     """
     from lacuner.audit.report import write_audit
     from lacuner.audit.sampling import audit_sampling, plan
-    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.cli.show import print_json, read_roles, say
     from lacuner.recipes.parts import Splits
 
     recipes, settings, names = recipe or ["negative_sampling"], set_ or [], follow or []
     plans = plan(recipes, settings)
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-    given = {}
-    for role, path in (("weak", weak), ("gold", gold), ("dev", dev)):
-        if path is not None:
-            docs = Watched(path, format=format, complete=role != "weak", options=reading)
-            given[role] = list(docs)
-            report_lost(docs.lost, f"read {path} as {role}: {docs.documents:,} documents")
+    files = {role: [path] for role, path in (("weak", weak), ("gold", gold), ("dev", dev)) if path is not None}
+    given = read_roles(files, format, reading)
     audit = audit_sampling(plans, Splits(**given), names, seed, say=say)
     chosen = {"--recipe": recipes, "--follow": names, "--set": settings}
-    files = [part for role in given for part in (f"--{role}", str({"weak": weak, "gold": gold, "dev": dev}[role]))]
+    read = [part for role, [path] in files.items() for part in (f"--{role}", str(path))]
     more = [part for option, values in chosen.items() for value in values for part in (option, value)]
-    command = shlex.join(["lacuner", "audit", "sampling", *files, *more, "--seed", str(seed), "--out", str(out)])
+    command = shlex.join(["lacuner", "audit", "sampling", *read, *more, "--seed", str(seed), "--out", str(out)])
     write_audit(audit, out, command)
     if json:
         print_json({"out": str(out), **audit.as_json()})
@@ -124,15 +120,13 @@ def removed(
 ) -> None:
     """Judge the words that two-step learning removed: how many of them belong to entities that nobody labelled."""
     from lacuner.audit.removed import pictures, table
-    from lacuner.cli.show import Watched, print_json, print_table, report_lost
+    from lacuner.cli.show import print_json, print_table, read_roles
     from lacuner.files import atomic_write
     from lacuner.pages.drawing import whole_picture
     from lacuner.recipes.removed import judge_suspects
 
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-    truth = Watched(gold, format=format, complete=True, options=reading)
-    docs = list(truth)
-    report_lost(truth.lost, f"read {gold} as gold: {truth.documents:,} documents")
+    docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
     judged = {str(run): judge_suspects(run, docs) for run in runs}
     if out is not None:
         for picture in pictures(judged):
@@ -174,14 +168,12 @@ def completion(
 ) -> None:
     """Judge completed weak labels: how many entities were fixed, how many broken, and how far to trust them."""
     from lacuner.audit.completion import CHANGES, COLUMNS, judge_completion, pictures, rows
-    from lacuner.cli.show import Watched, print_json, print_table, report_lost
+    from lacuner.cli.show import print_json, print_table, read_roles
     from lacuner.files import atomic_write
     from lacuner.pages.drawing import whole_picture
 
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-    truth = Watched(gold, format=format, complete=True, options=reading)
-    docs = list(truth)
-    report_lost(truth.lost, f"read {gold} as gold: {truth.documents:,} documents")
+    docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
     judged = {
         str(run) if number == 1 else f"{run}, round {number}": found
         for run in runs

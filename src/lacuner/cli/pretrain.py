@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from lacuner.cli import options
-from lacuner.types import Document
 
 
 def pretrain(
@@ -32,19 +31,15 @@ def pretrain(
     json: options.Json = False,
 ) -> None:
     """Teach an encoder to guess hidden words of your texts; `--encoder run:OUT` then starts from it."""
-    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.cli.show import print_json, read_roles, say
     from lacuner.config import load_config
     from lacuner.recipes.pretraining import PretrainConfig
     from lacuner.recipes.pretraining import pretrain as pretrain_documents
 
     chosen = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
     settings = load_config(PretrainConfig, config, chosen)
-    docs: list[Document] = []
-    for path in corpus:
-        read = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-        reading = Watched(path, format=format, complete=False, options=read)
-        docs += reading
-        report_lost(reading.lost, f"read {path}: {reading.documents:,} documents")
+    reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
+    docs = read_roles({"unlabeled": corpus}, format, reading).get("unlabeled", [])
     done = pretrain_documents(docs, out, settings, seed, say)
     if json:
         print_json({"run": str(out), "model": str(done.run.model_folder), **done.held_out})

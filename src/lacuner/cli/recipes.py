@@ -38,7 +38,7 @@ def recipes(
     json: options.Json = False,
 ) -> None:
     """List the recipes, or explain one of them, or say which one suits the data."""
-    from lacuner.cli.show import print_json, print_table
+    from lacuner.cli.show import print_json, print_table, read_roles
     from lacuner.errors import ConfigError
     from lacuner.recipes import RECIPES
 
@@ -54,7 +54,7 @@ def recipes(
             "--separator": separator,
         }
         how |= {"--token-column": token_column, "--tag-column": tag_column, "--scheme": scheme}
-        _advise(files, _documents(files, format, reading), _unusual(how), json)
+        _advise(files, read_roles(files, format, reading), _unusual(how), json)
         return
     if name is not None and name not in RECIPES:
         raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(RECIPES)}")
@@ -72,18 +72,6 @@ def recipes(
             typer.echo(f"{heading}: {text}")
         typer.echo("Settings:")
         _settings(RECIPES[name].Config())
-
-
-def _documents(files: Mapping[str, Sequence[Path]], format: str | None, reading: Any) -> dict[str, Any]:
-    """The documents of each role that has files."""
-    from lacuner.cli.show import Watched, report_lost
-
-    found: dict[str, Any] = {}
-    for role, path in ((role, path) for role, paths in files.items() for path in paths):
-        docs = Watched(path, format=format, complete=role != "weak", options=reading)
-        found.setdefault(role, []).extend(docs)
-        report_lost(docs.lost, f"read {path} as {role}: {docs.documents:,} documents")
-    return found
 
 
 def _unusual(options: Mapping[str, object]) -> list[str]:

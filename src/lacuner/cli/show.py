@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from lacuner.types import Document, Lost
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+Roles = dict[str, list[Document]]
+"""Documents by their role: weak, gold, dev, unlabeled."""
 PATIENCE = 2.0
 """Seconds after which a person wants to see that something happens."""
 
@@ -123,3 +125,17 @@ class Watched:
         bar.add_task(self.path.name, total=size if size is not None else self.path.stat().st_size, rate="")
         bar.start()
         return bar
+
+
+INCOMPLETE = ("weak", "unlabeled")
+"""Roles whose labels have gaps; those of the others are complete."""
+
+
+def read_roles(files: Mapping[str, Iterable[Path] | None], format: str | None, options: ReadOptions) -> Roles:
+    """All documents of each role that has files; what was lost in reading is said."""
+    found: Roles = {}
+    for role, path in ((role, path) for role, paths in files.items() for path in paths or ()):
+        docs = Watched(path, format=format, complete=role not in INCOMPLETE, options=options)
+        found.setdefault(role, []).extend(docs)
+        report_lost(docs.lost, f"read {path} as {role}: {docs.documents:,} documents")
+    return found

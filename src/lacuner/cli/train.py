@@ -12,7 +12,6 @@ from lacuner.cli import options
 
 if TYPE_CHECKING:
     from lacuner.recipes.suspects import Suspects
-    from lacuner.types import Document
 
 SHOWN = 20
 
@@ -47,7 +46,7 @@ def train(
     json: options.Json = False,
 ) -> None:
     """Train a model by a recipe. On weak labels it ends with what the model finds that the labels lack."""
-    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.cli.show import print_json, read_roles, say
     from lacuner.errors import ConfigError
     from lacuner.recipes.parts import Splits
     from lacuner.recipes.train import settings_for
@@ -59,21 +58,8 @@ def train(
     if getattr(settings, "start", "") is None:  # before anything is read
         raise ConfigError(f"the recipe {recipe} needs --from RUN")
 
-    def documents(role: str) -> list[Document] | None:
-        docs: list[Document] = []
-        for path in paths[role] or []:
-            complete = {"weak": False, "unlabeled": False}.get(role, True)
-            reading = Watched(
-                path,
-                format=format,
-                complete=complete,
-                options=options.read_options(encoding, scheme, words, (separator, token_column, tag_column)),
-            )
-            docs += reading
-            report_lost(reading.lost, f"read {path} as {role}: {reading.documents:,} documents")
-        return docs if paths[role] else None
-
-    splits = Splits(**{role: documents(role) for role in paths})
+    reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
+    splits = Splits(**read_roles(paths, format, reading))
     trained = train_documents(recipe, splits, out, settings, seed, say)
     suspects = trained.suspects
     if json:
