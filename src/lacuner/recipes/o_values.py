@@ -64,6 +64,10 @@ class Explored:
         """The share of the words taken for O that belong to entities, as it seems after an epoch."""
         return missing_share(self.opinions[epoch]["none"].numpy(), self.weak.plain, self.weak.labelled)
 
+    def labelled_share(self, epoch: int) -> float:
+        """The share of the words of entities that have a label, as it seems after an epoch."""
+        return labelled_share(self.opinions[epoch]["none"].numpy(), self.weak.labelled)
+
     def suspects(self, epoch: int, share: float) -> np.ndarray:
         """The words of the row with the smallest O-values after an epoch: a mask."""
         return smallest(self.opinions[epoch]["value"].numpy(), self.weak.plain, share)
