@@ -18,7 +18,7 @@ def measure(quick: bool = False) -> list[Row]:
     from lacuner.recipes.parts import Splits
     from lacuner.recipes.train import train
 
-    docs = [replace(doc, complete=False) for doc in documents(150 if quick else 400)]
+    docs = [replace(doc, complete=False) for doc in documents(150)]
     number = count()
     with tempfile.TemporaryDirectory() as folder:
 
