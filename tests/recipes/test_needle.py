@@ -178,6 +178,8 @@ def test_sst_never_looks_at_weak_labels(tmp_path: Path) -> None:
     run("sst", tmp_path / "a")
     run("sst", tmp_path / "b", weak=[replace(doc, spans=()) for doc in WEAK])
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
+    run("sst", tmp_path / "whole", weak=[replace(doc, complete=True) for doc in WEAK])
+    assert weights(tmp_path / "a") == weights(tmp_path / "whole"), "nor at what they say of themselves"
     run("sst", tmp_path / "c", "rounds=2", "fresh=true")
     assert stages(tmp_path / "c") == {"initial", "train/1", "train/2"}
 

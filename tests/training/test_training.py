@@ -223,3 +223,23 @@ def test_names_learned_by_heart_are_found_in_other_white_space(tmp_path: Path) -
     save(LookupTagger({"New York": "LOC", "Caf\u00e9": "ORG"}), tmp_path)
     found = load(tmp_path)("In New\n York the Cafe\u0301 was shut")
     assert [span.label for span in found.spans] == ["LOC", "ORG"]
+
+
+def test_a_small_model_trains_on_one_thread_and_leaves_the_others_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, seen = torch.get_num_threads(), set()
+    learn = loop._Trainer._learn
+
+    def spy(self: Any, *given: Any) -> Any:
+        seen.add(torch.get_num_threads())
+        return learn(self, *given)
+
+    monkeypatch.setattr(loop._Trainer, "_learn", spy)
+    torch.set_num_threads(2)
+    try:
+        config = load_config(RECIPES["supervised"].Config, settings=["train.epochs=1"])
+        train("supervised", Splits(gold=GOLD), tmp_path, config)
+        assert seen == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

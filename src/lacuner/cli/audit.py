@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from lacuner.cli import options
 
 if TYPE_CHECKING:
     from lacuner.audit.sampling import Audit
+    from lacuner.pages.drawing import Picture
 
 app = typer.Typer(help="Look into a training.", no_args_is_help=True)
 
@@ -121,17 +123,13 @@ def removed(
     """Judge the words that two-step learning removed: how many of them belong to entities that nobody labelled."""
     from lacuner.audit.removed import pictures, table
     from lacuner.cli.show import print_json, print_table, read_roles
-    from lacuner.files import atomic_write
-    from lacuner.pages.drawing import whole_picture
     from lacuner.recipes.removed import judge_suspects
 
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
     docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
     judged = {str(run): judge_suspects(run, docs) for run in runs}
     if out is not None:
-        for picture in pictures(judged):
-            with atomic_write(out / f"{picture.name}.svg") as stream:
-                stream.write(whole_picture(picture).encode())
+        _write(pictures(judged), out)
     if json:
         shares = [dict(zip(("run", "share", "precision", "recall"), row, strict=True)) for row in table(judged)]
         print_json({"runs": {name: found.as_json() for name, found in judged.items()}, "shares": shares})
@@ -169,8 +167,6 @@ def completion(
     """Judge completed weak labels: how many entities were fixed, how many broken, and how far to trust them."""
     from lacuner.audit.completion import CHANGES, COLUMNS, judge_completion, pictures, rows
     from lacuner.cli.show import print_json, print_table, read_roles
-    from lacuner.files import atomic_write
-    from lacuner.pages.drawing import whole_picture
 
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
     docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
@@ -180,9 +176,7 @@ def completion(
         for number, found in judge_completion(run, docs).items()
     }
     if out is not None:
-        for picture in pictures(judged):
-            with atomic_write(out / f"{picture.name}.svg") as stream:
-                stream.write(whole_picture(picture).encode())
+        _write(pictures(judged), out)
     if json:
         print_json({"runs": {name: found.as_json() for name, found in judged.items()}})
         return
@@ -192,3 +186,12 @@ def completion(
     left = {name: found.without_gold for name, found in judged.items() if found.without_gold}
     for name, count in left.items():
         typer.echo(f"{name}: gold does not have {count:,} of the completed texts")
+
+
+def _write(pictures: Iterable[Picture], folder: Path) -> None:
+    from lacuner.files import atomic_write
+    from lacuner.pages.drawing import whole_picture
+
+    for picture in pictures:
+        with atomic_write(folder / f"{picture.name}.svg") as stream:
+            stream.write(whole_picture(picture).encode())
