@@ -6,7 +6,7 @@ What it does: explores: trains a model for a few epochs as if the labels were co
     words are drawn and taught as a label of their own, `non-entity`; where the model finds one, there is no entity.
 Assumes: that labels are right, and that entities without a label look like those that have one.
 Needs: weak; with dev it can search for its settings.
-Costs: one training and the exploration, which is a fifth of it at most; six more at half the epochs with `search`.
+Costs: one training and the exploration, which is about a fifth of it; six more at half the epochs with `search`.
 Departs from the authors: how many words are removed is estimated from the weak labels, where the paper takes 0.3 to
     10 % and chooses by dev. Non-entities have at most the width of the widest entity. The exploration's learning rate
     falls to zero within it. Where labels look complete, no non-entities are drawn: they would cost a point on BC5CDR's
