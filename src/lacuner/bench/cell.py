@@ -9,13 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import platform
 import resource
 import shlex
 import shutil
 import sys
-import threading
 import time
 import zlib
 from collections.abc import Mapping
@@ -39,6 +37,7 @@ from lacuner.evaluate.compare import sentence_counts
 from lacuner.files import atomic_write
 from lacuner.recipes import RECIPES
 from lacuner.recipes.parts import Splits
+from lacuner.recipes.side_by_side import die_with_parent
 from lacuner.recipes.train import Trained, train
 
 VERSIONS = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
@@ -169,16 +168,6 @@ def peak_mb() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def _die_with_parent() -> None:
-    """Whoever started this cell holds its standard input open; when that ends, nobody waits for the result."""
-
-    def wait() -> None:
-        sys.stdin.read()
-        os._exit(3)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 def perform(request: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the cell of a request; what goes wrong becomes one sentence."""
     cell, run_folder = cell_from_json(request["cell"]), Path(request["run"])
@@ -200,7 +189,7 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     request = json.loads(sys.stdin.readline())
-    _die_with_parent()
+    die_with_parent()
     import torch
 
     torch.set_num_threads(1)

@@ -55,9 +55,14 @@ class Task(NamedTuple):
     run: Run
 
 
+def stage_of(number: int) -> str:
+    """The name of a model's stage."""
+    return f"robust/{number}"
+
+
 def robust_model(task: Task, config: RobustSettings, number: int) -> tuple[Model, dict[int, np.ndarray]]:
     """One noise-robust model, and the words of the row that it left out, by epoch."""
-    name = f"robust/{number}"
+    name = stage_of(number)
     model = new_model(config.encoder, config.head, task.docs, task.run, name)
     labels, known = task.weak.data.targets.labels, task.weak.data.targets.known
     draw = torch.Generator().manual_seed(task.run.seed_for(name, "dropped"))

@@ -7,12 +7,11 @@ What it does: trains a few models, on the weak labels as if they were complete, 
 Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; that neighbouring entities have
     different types (the tag scheme is IO).
 Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one that has a masked-word head itself.
-Costs: as many trainings as there are models, and about one and a half more.
+Costs: as many trainings as there are models, side by side where there are cores, and about one and a half more.
 Departs from the authors: labels and soft labels are judged anew every epoch, not every so many batches; words in which
     nobody may see a negative are left out everywhere; sentences are said otherwise with the encoder as it was
-    pre-trained, anew in each epoch; there are three models where they have five, and they are trained one after
-    another. As in their code, that a labelled word is an entity is not doubted, and soft types are learned where the
-    entity is likely.
+    pre-trained, anew in each epoch; there are three models where they have five. As in their code, that a labelled word
+    is an entity is not doubted, and soft types are learned where the entity is likely.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
@@ -36,10 +35,11 @@ from lacuner.models.packing import offsets_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
 from lacuner.recipes.augmenting import LEAST_TOP5, augmenter_for
-from lacuner.recipes.noise_robust import Task, robust_model, write_left_out
+from lacuner.recipes.noise_robust import Task, robust_model, stage_of, write_left_out
 from lacuner.recipes.o_values import believed_set
 from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, new_model, resolved
 from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
+from lacuner.recipes.side_by_side import learn_side_by_side
 from lacuner.training.data import TrainingSet, dev_scorer
 from lacuner.training.loop import Step, StepLoss, fit
 from lacuner.training.run import Run
@@ -104,12 +104,10 @@ class Config(BaseConfig):
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Learn from `splits.weak` in the stages of the paper."""
-    docs = splits.weak or ()
-    model = new_model(config.encoder, config.head, docs, run)
-    lost = Lost()
-    task = Task(docs, splits.dev, believed_set(model, docs, lost), run)
     count = config.models if config.ensemble else 1
-    run.say(f"roster: learning from {len(docs):,} documents, {count} noise-robust models first: {lost}")
+    model, task, lost = _begin(splits, config, run)
+    run.say(f"roster: learning from {len(task.docs):,} documents, {count} noise-robust models first: {lost}")
+    learn_side_by_side("roster", splits, config, run, {n: stage_of(n) for n in range(1, count + 1)})
     left_out, total = [], torch.zeros(())
     for number in range(1, count + 1):
         robust, gone = robust_model(task, config, number)
@@ -120,6 +118,18 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     if config.self_training:
         _self_train(task, config, taught, total / count)
     return Tagger(taught)
+
+
+def _begin(splits: Splits, config: Config, run: Run) -> tuple[Model, Task, Lost]:
+    """A new model, the documents made ready for it, and what it cannot learn."""
+    docs, lost = splits.weak or (), Lost()
+    model = new_model(config.encoder, config.head, docs, run)
+    return model, Task(docs, splits.dev, believed_set(model, docs, lost), run), lost
+
+
+def learn_part(splits: Splits, config: Config, run: Run, number: int) -> None:
+    """One of the noise-robust models, in a process of its own."""
+    robust_model(_begin(splits, config, run)[1], config, number)
 
 
 def _soft_set(task: Task, model: Model, probs: Tensor) -> TrainingSet:
