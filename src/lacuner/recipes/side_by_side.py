@@ -112,6 +112,11 @@ def die_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Learn the part that standard input names."""
     from lacuner.recipes import RECIPES
@@ -121,5 +126,5 @@ def main() -> None:
     module = RECIPES[request["recipe"]]
     config = module.Config.model_validate_json(json.dumps(request["config"]))
     splits = Splits(**{name: list(read(path)) for name, path in request["files"].items()})
-    run = _Part(request["folder"], request["identity"], lambda line: print(line, flush=True))
+    run = _Part(request["folder"], request["identity"], _say)
     module.learn_part(splits, config, run, request["number"])
