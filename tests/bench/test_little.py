@@ -218,3 +218,12 @@ def test_the_specs_of_the_project_fit(name: str, data: Callable[[str], Path]) ->
     hashes = {key: data_hashes(key, each, folder) for key, each in spec.data.items()}
     recipes = {cell.recipe for cell in lay_out(spec, hashes).values()}
     assert {"supervised", "needle"} <= recipes
+
+
+def test_dev_may_be_small_too(tmp_path: Path) -> None:
+    small, whole = DataSpec(dev_sentences=7), DataSpec()
+    data = DataSet("demo", small, tmp_path)
+    assert len(data.read("dev")) == 7 and len(data.read("test")) > 7
+    assert data_hashes("demo", small, tmp_path) != data_hashes("demo", whole, tmp_path)
+    steps, options = data.commands(("gold",), None, 0, 1)
+    assert "head -n 7 demo/dev.jsonl > dev.jsonl" in steps and options[-2:] == ["--dev", "dev.jsonl"]

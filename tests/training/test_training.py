@@ -12,6 +12,7 @@ import torch
 from lacuner.config import load_config
 from lacuner.demo import build
 from lacuner.errors import ConfigError, ModelFileError, TrainingError
+from lacuner.evaluate import Count
 from lacuner.models.build import build_head
 from lacuner.models.model import Model
 from lacuner.models.tiny import TinyConfig, TinyEncoder
@@ -89,17 +90,36 @@ def test_without_dev_the_last_epoch_is_kept_and_with_dev_the_best(
     a, b = (list(t.tagger.model.state_dict().values()) for t in (last, again))  # type: ignore[union-attr]
     assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
     weights: list[torch.Tensor] = []
-    judge = loop._Trainer._judge
+    judge = loop._Trainer.judge
 
     def spy(self: Any, at: Any, row: Any, scores: Any) -> None:
         good = replace(scores, correct=5 - at.epoch, predicted=10, gold=10)
         weights.append(next(self.model.parameters()).detach().clone())
         judge(self, at, row, good)
 
-    monkeypatch.setattr(loop._Trainer, "_judge", spy)
+    monkeypatch.setattr(loop._Trainer, "judge", spy)
     best = run(tmp_path / "best", "train.epochs=4", "train.patience=2")
     assert len(weights) == 3, "it stops after two epochs without a better one"
     assert torch.equal(next(best.tagger.model.parameters()), weights[0])  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("start_counts", [True, False])
+def test_the_weights_a_stage_began_with_may_be_the_best(start_counts: bool, tmp_path: Path) -> None:
+    encoder = TinyEncoder(TinyConfig(width=32, layers=1, rows=512))
+    labels = sorted({span.label for doc in GOLD for span in doc.spans})
+    model = Model(encoder, build_head({"kind": "token", "labels": labels}, encoder.width))
+    fresh = next(model.parameters()).detach().clone()
+    data = training_set(model, GOLD[:10], Lost())
+    step, correct = believe(data), iter(range(9, 0, -1))
+
+    def worse() -> Count:
+        return Count(next(correct), 10, 10)
+
+    config = TrainConfig(epochs=5, patience=2, learning_rate=0.1, head_learning_rate=0.1, budget=512, device="cpu")
+    stage = Stage(Run(tmp_path, {"seed": 1}), "train")
+    rows = loop.fit(model, data.features, lambda _: step, config, stage, worse, start_counts)
+    assert torch.equal(next(model.parameters()), fresh) == start_counts
+    assert len(rows) == (2 if start_counts else 3), "patience counts from the best, wherever that was"
 
 
 @pytest.mark.parametrize("kind", ["token", "span", "crf"])

@@ -30,10 +30,12 @@ def data_hashes(name: str, data: DataSpec, data_folder: Path) -> dict[str, str]:
         for doc in (*demo.train, *demo.dev, *demo.test):
             digest.update(as_line(doc).encode())
         digest.update(repr(demo.dictionary).encode())
-        return {"demo": digest.hexdigest()}
-    folder = data_folder / (data.folder or "")
-    files = {role: getattr(data, role) for role in FILES}
-    return {role: hashlib.sha256((folder / file).read_bytes()).hexdigest() for role, file in files.items() if file}
+        hashes = {"demo": digest.hexdigest()}
+    else:
+        folder = data_folder / (data.folder or "")
+        files = {role: getattr(data, role) for role in FILES}
+        hashes = {r: hashlib.sha256((folder / file).read_bytes()).hexdigest() for r, file in files.items() if file}
+    return hashes if data.dev_sentences is None else {**hashes, "dev sentences": str(data.dev_sentences)}
 
 
 @lru_cache(1)
@@ -56,7 +58,7 @@ class DataSet:
 
     def read(self, role: str) -> list[Document]:
         """Documents by role; of the training files only as many as are wanted."""
-        limit = self.data.sentences if role in ("gold", "weak") else None
+        limit = self.data.dev_sentences if role == "dev" else self.data.sentences if role in ("gold", "weak") else None
         if self.demo is not None:
             docs = {"dev": self.demo.dev, "test": self.demo.test}.get(role, self.demo.train)[:limit]
             return _by_dictionary(docs, self.demo) if role == "weak" else docs
@@ -103,6 +105,9 @@ class DataSet:
         if self.data.sentences is not None:
             steps += [_first(self.data.sentences, files[role]) for role in wanted]
             files |= {role: Path(files[role]).name for role in wanted}
+        if self.data.dev_sentences is not None and "dev" in files:
+            steps.append(_first(self.data.dev_sentences, files["dev"]))
+            files["dev"] = Path(files["dev"]).name
         if masked:
             names = " --by-surface" if kind == "surface" else ""
             corrupted = f"lacuner noise corrupt {shlex.quote(files['gold'])} --drop {rate:g}{names} --seed {seed}"

@@ -47,6 +47,8 @@ class DataSpec(Config):
     test: str | None = None
     sentences: int | None = Field(None, ge=1)
     """Learn from the first so many training sentences; None: from all."""
+    dev_sentences: int | None = Field(None, ge=1)
+    """Choose by the first so many dev sentences; None: by all."""
 
     @field_validator("folder")
     @classmethod

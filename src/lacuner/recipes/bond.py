@@ -80,7 +80,15 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     epochs = config.student_epochs or ceil(settings.epochs / 2)
     with run.stage("student") as stage:
         taught = slower(settings, config.student_rate, epochs)
-        fit(model, data.features, _lessons(data, config, run), taught, stage, dev_scorer(model, splits.dev))
+        fit(
+            model,
+            data.features,
+            _lessons(data, config, run),
+            taught,
+            stage,
+            dev_scorer(model, splits.dev),
+            start_counts=True,
+        )
     return Tagger(model)
 
 

@@ -60,7 +60,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     chosen = isinstance(model.head, SpanHead) and model.head.threshold is not None and bool(splits.dev)
     head = HeadConfig(kind="span", threshold="dev" if chosen else "argmax")
     step = believe(data)
-    return learn_in_stage(data, lambda _: step, PlainConfig(head=head, train=settings), run, splits.dev).tagger
+    plain = PlainConfig(head=head, train=settings)
+    return learn_in_stage(data, lambda _: step, plain, run, splits.dev, start_counts=True).tagger
 
 
 def _start(place: Path, gold: Sequence[Document]) -> Model:

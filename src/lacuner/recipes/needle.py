@@ -138,7 +138,8 @@ class _Needle:
     def _fit(self, name: str, data: TrainingSet, step: Step, epochs: int, rate: float) -> None:
         settings = slower(resolved(self.config.train, self.model, data.features), rate, epochs)
         with self.run.stage(name) as stage:
-            fit(self.model, data.features, lambda _: step, settings, stage, self.dev)
+            # fine-tuning may find nothing better than what it began with; the weak labels must be gone through
+            fit(self.model, data.features, lambda _: step, settings, stage, self.dev, name.startswith("finetune"))
 
     def learn_both(self, number: int) -> None:
         """A stage on gold and the completed weak documents."""

@@ -212,6 +212,7 @@ def learn_in_stage(
     run: Run,
     dev: Sequence[Document] | None,
     name: str = "train",
+    start_counts: bool = False,
 ) -> Learned:
     """One training in one stage; a span head has its threshold afterwards."""
     model, threshold = data.model, config.head.threshold if isinstance(data.model.head, SpanHead) else None
@@ -219,7 +220,8 @@ def learn_in_stage(
     if isinstance(threshold, float):
         model.head.threshold = threshold
     with run.stage(name) as stage:
-        rows = fit(model, data.features, make_step, resolved(config.train, model, data.features), stage, scored)
+        settings = resolved(config.train, model, data.features)
+        rows = fit(model, data.features, make_step, settings, stage, scored, start_counts)
     if threshold == "dev" and scored is not None:
         scored()  # that of the weights that were kept
         run.say(f"{name}: on dev a threshold of {model.head.threshold:.3f} is best")

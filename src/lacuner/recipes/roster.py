@@ -190,6 +190,7 @@ def _self_train(task: Task, config: Config, model: Model, mean: Tensor) -> None:
             slower(settings, config.self_rate, epochs),
             stage,
             dev_scorer(model, task.dev),
+            start_counts=True,
         )
 
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,12 +67,14 @@ def fit(
     config: TrainConfig,
     stage: Stage,
     dev: Callable[[], Count | HeldOut] | None = None,
+    start_counts: bool = False,
 ) -> list[Row]:
     """Train `model` in place and return a row of metrics an epoch.
 
-    With `dev` the weights of the epoch with the best dev F1 (or what else is better) are kept, without it the last. If
-    the stage is finished, its weights are loaded instead; if it was interrupted, it goes on where it was and ends with
-    the same weights.
+    With `dev` the weights of the epoch with the best dev F1 (or what else is better) are kept, without it the last. For
+    a model that has learned something already, `start_counts` says that its weights may be the best. If the stage is
+    finished, its weights are loaded instead; if it was interrupted, it goes on where it was and ends with the same
+    weights.
     """
     if stage.finished:
         model.load_state_dict(_part(stage.tensors, "model."))
@@ -81,6 +83,10 @@ def fit(
     trainer = _Trainer(model, features, config, stage)
     at = trainer.restore()
     with enough_threads(model):
+        if start_counts and dev is not None and not stage.state:
+            trainer.judge(start := _Progress(epoch=-1), {}, dev())
+            if start.best:  # who finds nothing has nothing to lose
+                at = replace(start, epoch=0)
         while at.epoch < config.epochs and not _patience_is_over(at, config):
             trainer.epoch(at, _made(make_step, at.epoch, stage), dev)
     if dev is not None and at.best_weights:
@@ -112,7 +118,7 @@ def _made(make_step: MakeStep, epoch: int, stage: Stage) -> Step:
 
 
 def _patience_is_over(at: _Progress, config: TrainConfig) -> bool:
-    return config.patience is not None and at.best_epoch >= 0 and at.epoch - 1 - at.best_epoch >= config.patience
+    return config.patience is not None and at.best >= 0 and at.epoch - 1 - at.best_epoch >= config.patience
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -160,7 +166,7 @@ class _Trainer:
         row: Row = {"epoch": at.epoch, "loss": round(loss / count, 6), "known": round(known / max(positions, 1), 6)}
         seconds = time.monotonic() - start
         if dev is not None:
-            self._judge(at, row, dev())
+            self.judge(at, row, dev())
         if self.stage.run.watch is not None:
             self.stage.run.watch.epoch_done(self.stage.name, at.epoch, self.model)
         at.rows.append(row)
@@ -170,7 +176,8 @@ class _Trainer:
         if time.monotonic() - self.saved > config.checkpoint_seconds:
             self.save(at)
 
-    def _judge(self, at: _Progress, row: Row, scores: Count | HeldOut) -> None:
+    def judge(self, at: _Progress, row: Row, scores: Count | HeldOut) -> None:
+        """Keep the weights if they are the best so far."""
         if not isinstance(scores, HeldOut):
             scores = HeldOut(scores.f1, {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1})
         row["dev"] = scores.row
