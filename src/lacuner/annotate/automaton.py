@@ -9,6 +9,7 @@ from functools import partial
 
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 
+from lacuner.annotate.huge_pages import in_large_pages
 from lacuner.annotate.initials import raise_initials
 
 Occurrence = tuple[int, int, int]
@@ -48,15 +49,20 @@ class Automaton:
     """Every occurrence, by end; if strings and texts are folded, perhaps without those that begin inside a word."""
 
     def __init__(self, strings: list[str], folded: bool) -> None:
-        if is_wide(strings):
-            encoding = "utf-16-le" if len(strings) <= LOW_BYTE_FIRST else "utf-16-be"
-            encoded = (string.encode(encoding) for string in _drain(strings))
-            wide = BytesAhoCorasick(encoded, implementation=_KIND)
-            self.find = partial(_find_wide, wide, encoding)
-        else:
-            raised = map(raise_initials, _drain(strings)) if folded else _drain(strings)
-            narrow = AhoCorasick(raised, store_patterns=False, implementation=_KIND)
-            self.find = partial(_find_raised, narrow) if folded else partial(_find, narrow)
+        with in_large_pages():
+            self.find = _wide(strings) if is_wide(strings) else _narrow(strings, folded)
+
+
+def _wide(strings: list[str]) -> Callable[[str], list[Occurrence]]:
+    encoding = "utf-16-le" if len(strings) <= LOW_BYTE_FIRST else "utf-16-be"
+    encoded = (string.encode(encoding) for string in _drain(strings))
+    return partial(_find_wide, BytesAhoCorasick(encoded, implementation=_KIND), encoding)
+
+
+def _narrow(strings: list[str], folded: bool) -> Callable[[str], list[Occurrence]]:
+    raised = map(raise_initials, _drain(strings)) if folded else _drain(strings)
+    automaton = AhoCorasick(raised, store_patterns=False, implementation=_KIND)
+    return partial(_find_raised, automaton) if folded else partial(_find, automaton)
 
 
 def _find(automaton: AhoCorasick, text: str) -> list[Occurrence]:

@@ -1,0 +1,65 @@
+"""Large tables in large pages: the kernel is asked for what is new and large, and nothing fails where it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lacuner.annotate import huge_pages
+from lacuner.annotate.automaton import Automaton
+
+MAPS = """\
+10000000-10100000 rw-p 00000000 00:00 0
+20001000-24001000 rw-p 00000000 00:00 0
+30000000-34000000 r--p 00000000 00:00 0
+40000000-44000000 rw-p 00000000 08:01 77 /some/file
+50000000-54000000 rw-p 00000000 00:00 0 [heap]
+"""
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """What the kernel was asked for, of a process whose memory is as in `maps`, which is empty at first."""
+    found: list[tuple[int, int]] = []
+    (tmp_path / "maps").write_text("")
+    monkeypatch.setattr(huge_pages, "_MAPS", tmp_path / "maps")
+    monkeypatch.setattr(huge_pages, "_collapse", lambda start, size: found.append((start, size)))
+    return found
+
+
+def test_only_what_is_large_private_and_new(asked: list[tuple[int, int]], tmp_path: Path) -> None:
+    with huge_pages.in_large_pages():
+        (tmp_path / "maps").write_text(MAPS)
+    assert asked == [(0x20200000, 0x3E00000)], "whole large pages inside of the area"
+    with huge_pages.in_large_pages():
+        pass
+    assert len(asked) == 1
+
+
+def test_without_the_list_nothing_is_asked(asked: list[tuple[int, int]], tmp_path: Path) -> None:
+    (tmp_path / "maps").unlink()
+    found = Automaton(["ab"], folded=False).find("cab")
+    assert found == [(0, 1, 3)] and not asked
+
+
+def test_what_the_kernel_refuses_does_no_harm() -> None:
+    assert not huge_pages._collapse(0, 2 << 20), "there is nothing at this address"
+
+
+def test_the_kernel_does_it() -> None:
+    def large() -> int:
+        text = Path("/proc/self/smaps_rollup").read_text(encoding="ascii")
+        return int(text.partition("AnonHugePages:")[2].split()[0]) * 1024
+
+    try:
+        before = large()
+        made = bytearray(64 << 20)
+        made[:: 1 << 12] = b"x" * (64 << 8)
+        areas = [area for area in huge_pages._large_areas() if area[1] >= 60 << 20]
+    except OSError as error:
+        pytest.skip(f"this kernel does not say: {error}")
+    done = [huge_pages._collapse(*area) for area in areas]
+    if not any(done):
+        pytest.skip("this kernel does not put pages together on demand")
+    assert large() - before >= 32 << 20 and made[0] == ord("x")
