@@ -119,12 +119,12 @@ class Matcher:
 
     def _whole(self, normal: Normal, found: list[Occurrence]) -> list[Hit]:
         """Those at whose edges the text does not go on with the same word. In a text without marks."""
+        if self._edges == {0}:  # no term begins or ends with a word character
+            return found
         word, flags = self._word, self.terms.flags
         text = normal.text + " "  # is there for both edges: text[-1], text[len]
-        if self._edges == {WORD_EDGES}:  # all terms begin and end with a word character
+        if self._edges == {WORD_EDGES}:  # all do
             return [hit for hit in found if text[hit[2]] not in word and text[hit[1] - 1] not in word]
-        if self._edges == {0}:  # none does
-            return found
         return [
             (term, start, end)
             for term, start, end in found
