@@ -79,7 +79,9 @@ def test_it_begins_where_the_other_ended(tmp_path: Path) -> None:
 def test_labels_that_the_run_does_not_know(tmp_path: Path) -> None:
     begin = start(tmp_path / "start")
     gold = [replace(doc, spans=tuple(s._replace(label="NEW") for s in doc.spans)) for doc in GOLD]
-    with pytest.raises(TrainingError, match=r"gold has the label 'NEW', which this run does not know: it knows ORGAN"):
+    with pytest.raises(
+        TrainingError, match=r"gold has the label 'NEW', which this model does not know: it knows ORGAN"
+    ):
         finetune(tmp_path / "r", begin, gold=gold)
 
 
@@ -108,3 +110,28 @@ def test_another_model_in_the_same_place_is_another_run(tmp_path: Path) -> None:
     first(tmp_path / "first", "trust", "head.kind=token", seed=2)
     with pytest.raises(ConfigError, match=r"another run is in this folder \(contents\.start is '"):
         finetune(tmp_path / "r", begin)
+
+
+def test_weak_labels_first_then_gold(tmp_path: Path) -> None:
+    """The same as two runs: the recipe on weak labels, then `finetune`."""
+    weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in GOLD]
+    settings = ["train.epochs=2", "train.budget=256", "first=trust"]
+    train(
+        "then_gold",
+        Splits(weak=weak, gold=GOLD),
+        tmp_path / "one",
+        load_config(RECIPES["then_gold"].Config, settings=settings),
+    )
+    assert {path.name for path in (tmp_path / "one" / "stages").iterdir()} == {"train", "finetune"}
+    # fine-tuning draws from seeds of its stage, which has another name there: what it began with is the same
+    first_stage = next((tmp_path / "one" / "stages" / "train").glob("*.safetensors"))
+    alone = next((first(tmp_path / "two", "trust") / "stages" / "train").glob("*.safetensors"))
+    assert first_stage.read_bytes() == alone.read_bytes()
+    assert weights(tmp_path / "one") != weights(tmp_path / "two")
+
+
+def test_gold_has_no_label_that_the_weak_documents_lack(tmp_path: Path) -> None:
+    new = [replace(doc, spans=tuple(span._replace(label="NEW") for span in doc.spans)) for doc in GOLD]
+    config = load_config(RECIPES["then_gold"].Config, settings=["train.epochs=1", "train.budget=256", "first=trust"])
+    with pytest.raises(TrainingError, match="gold has the label 'NEW', which this model does not know"):
+        train("then_gold", Splits(weak=[replace(doc, complete=False) for doc in GOLD], gold=new), tmp_path, config)

@@ -22,6 +22,7 @@ from lacuner.recipes import (
     roster,
     sst,
     supervised,
+    then_gold,
     trust,
     two_step,
     weighted_partial,
@@ -43,6 +44,7 @@ RECIPES: dict[str, ModuleType] = {
     "sst": sst,
     "wsl": wsl,
     "finetune": finetune,
+    "then_gold": then_gold,
     "supervised": supervised,
     "oracle": oracle,
 }

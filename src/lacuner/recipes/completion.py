@@ -33,6 +33,7 @@ REASONS = {
     "extended": "weak entities made longer",
     "ruled_out": "predicted entities ruled out by the labels",
     "unsure": "predicted entities that touch what is unsure",
+    "doubted": "predicted entities that are not sure enough",
 }
 
 
@@ -55,13 +56,16 @@ class Completed:
         return f"{len(self.docs):,} weak documents: {found or 'nothing was added'}"
 
 
-def complete_by(tagger: AnyTagger, weak: Sequence[Document], broken: Literal["repair", "drop"] = "repair") -> Completed:
+def complete_by(
+    tagger: AnyTagger, weak: Sequence[Document], broken: Literal["repair", "drop"] = "repair", sure: float = 0.0
+) -> Completed:
     """Complete weak documents by what a tagger says of them; those in which nobody has labelled anything are left out.
 
-    A document that says it is complete stays as it is.
+    A document that says it is complete stays as it is. Of entities with a lower probability than `sure` nobody knows
+    whether they are there.
     """
     kept = [doc for doc in weak if doc.spans or doc.complete]
-    completed = complete_all(kept, *scored(tagger, kept), broken)
+    completed = complete_all(kept, *scored(tagger, kept), broken, sure)
     completed.counts["empty"] = len(weak) - len(kept)
     return completed
 
@@ -71,12 +75,13 @@ def complete_all(
     pseudo: Sequence[Document],
     scores: np.ndarray,
     broken: Literal["repair", "drop"] = "repair",
+    sure: float = 0.0,
 ) -> Completed:
     """Complete weak documents by the predictions of the same documents."""
     counts: Counter[str] = Counter()
     docs, kept, trusted = [], [], []
     for number, (its, predicted) in enumerate(zip(weak, pseudo, strict=True)):
-        doc, found = complete(its, predicted)
+        doc, found = complete(its, predicted, sure)
         if broken == "drop" and found["broken"]:
             counts["dropped"] += 1
             continue
@@ -95,12 +100,13 @@ def _trusted(weak: Document) -> float:
     return sum(last - first for first, last, _ in fitting) / max(len(words_of(weak)), 1)
 
 
-def complete(weak: Document, predicted: Document) -> tuple[Document, Counter[str]]:
+def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Document, Counter[str]]:
     """One document, and what was done to it.
 
     Word by word: the tag of the weak label if there is one, else the predicted tag. A predicted entity that begins
     under a weak label and goes on behind it makes that one longer if it is of the same type, and is an entity of its
-    own if it is not: the sequence was broken. Whatever touches an unsure span stays unknown.
+    own if it is not: the sequence was broken. Whatever touches an unsure span stays unknown; so do the words of
+    predicted entities that are not `sure` and have no weak label.
     """
     counts: Counter[str] = Counter()
     if weak.complete:
@@ -117,6 +123,9 @@ def complete(weak: Document, predicted: Document) -> tuple[Document, Counter[str
             counts["unsure"] += 1
         elif any(_touch(span, other) and other.label in ("", span.label) for other in weak.rejected):
             counts["ruled_out"] += 1
+        elif span.score is not None and span.score < sure:
+            unsure += [Span(words[a][0], words[b - 1][1], "") for a, b in _free(first, last, owner)]
+            counts["doubted"] += 1
         else:
             for begin, end in _free(first, last, owner):
                 before = owner.get(begin - 1) if begin > first else None

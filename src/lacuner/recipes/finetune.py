@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import Field
 
@@ -35,6 +36,15 @@ NEEDS = ("gold",)
 USES: tuple[str, ...] = ()
 
 
+class HasRate(Protocol):
+    """Settings of a training that goes on with a model."""
+
+    @property
+    def train(self) -> TrainConfig: ...
+    @property
+    def rate(self) -> float: ...
+
+
 class Config(BaseConfig):
     """Settings of `finetune`."""
 
@@ -51,17 +61,37 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         raise ConfigError("the recipe finetune needs --from RUN: the run whose model it goes on with")
     gold = splits.gold or ()
     need_entities(gold)
-    model = _start(config.start, gold)
+    run.say(f"finetune: going on with {config.start}")
+    return go_on(_start(config.start, gold), gold, splits.dev, config, run)
+
+
+def go_on(
+    model: Model,
+    gold: Sequence[Document],
+    dev: Sequence[Document] | None,
+    config: HasRate,
+    run: Run,
+    stage: str = "train",
+) -> Tagger:
+    """Train a model that has learned something on gold, at lower rates."""
     lost = Lost()
     data = training_set(model, gold, lost)
-    run.say(f"finetune: going on with {config.start}, learning from {len(gold):,} documents: {lost}")
+    run.say(f"fine-tuning on {len(gold):,} documents: {lost}")
     settings = slower(resolved(config.train, model, data.features), config.rate, config.train.epochs)
     # a span head that had a threshold has it from dev, and what was best then is not best now
-    chosen = isinstance(model.head, SpanHead) and model.head.threshold is not None and bool(splits.dev)
+    chosen = isinstance(model.head, SpanHead) and model.head.threshold is not None and bool(dev)
     head = HeadConfig(kind="span", threshold="dev" if chosen else "argmax")
-    step = believe(data)
-    plain = PlainConfig(head=head, train=settings)
-    return learn_in_stage(data, lambda _: step, plain, run, splits.dev, start_counts=True).tagger
+    step, plain = believe(data), PlainConfig(head=head, train=settings)
+    return learn_in_stage(data, lambda _: step, plain, run, dev, stage, start_counts=True).tagger
+
+
+def need_labels(gold: Sequence[Document], known: Sequence[str], file: Path | None = None) -> None:
+    """Refuse gold with a label that a model does not know."""
+    unknown = sorted({span.label for doc in gold for span in doc.spans} - set(known))
+    if unknown:
+        raise TrainingError(
+            f"gold has the label {unknown[0]!r}, which this model does not know: it knows {', '.join(known)}", file=file
+        )
 
 
 def _start(place: Path, gold: Sequence[Document]) -> Model:
@@ -69,10 +99,5 @@ def _start(place: Path, gold: Sequence[Document]) -> Model:
     tagger = load(place)
     if not isinstance(tagger, Tagger):
         raise ConfigError("this run has no weights to train: it learned names by heart", file=place)
-    unknown = sorted({span.label for doc in gold for span in doc.spans} - set(tagger.labels))
-    if unknown:
-        raise TrainingError(
-            f"gold has the label {unknown[0]!r}, which this run does not know: it knows {', '.join(tagger.labels)}",
-            file=place,
-        )
+    need_labels(gold, tagger.labels, place)
     return tagger.model

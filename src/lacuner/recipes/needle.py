@@ -74,6 +74,8 @@ class Config(BaseConfig):
     """A run that says what is there in the first round; None: the initial model."""
     broken: Annotated[Literal["repair", "drop"], _COMPLETION] = "repair"
     """What becomes of a sentence in which a weak label interrupts a predicted one of another type."""
+    sure: Annotated[float, _COMPLETION] = Field(0.0, ge=0, le=1)
+    """Predicted entities that are less probable are not added: their words are unknown."""
     noise_aware: bool = True
     """Trust sentences by their confidence; false: as if they were gold."""
     parts: Annotated[int, _NOISE_AWARE] = Field(4, ge=2)
@@ -146,7 +148,7 @@ class _Needle:
         config, run = self.config, self.run
         elsewhere = number == 1 and config.complete_from is not None
         asked: AnyTagger = load(config.complete_from or "") if elsewhere else self.tagger
-        completed = complete_by(asked, self.weak, config.broken)
+        completed = complete_by(asked, self.weak, config.broken, config.sure)
         if not completed.docs:
             run.say("needle: no weak document has a label: there is nothing to learn but gold")
             return
