@@ -102,6 +102,17 @@ def test_what_is_unsure_stays_unknown_and_what_is_ruled_out_is_none() -> None:
     assert (6, 7, "X") in in_words(complete(other, words((6, 7, "X")))[0]), "ruled out for another type"
 
 
+def test_entities_that_are_not_sure_enough_leave_their_words_unknown() -> None:
+    edge = words_of(words())
+    weak, found = words((3, 4, "X"), complete=False), words((0, 1, "X"), (2, 5, "Y"), (6, 8, "X"))
+    scores = (0.9, 0.2, 0.89)
+    guessed = replace(found, spans=tuple(s._replace(score=p) for s, p in zip(found.spans, scores, strict=True)))
+    doc, counts = complete(weak, guessed, sure=0.9)
+    assert in_words(doc) == [(0, 1, "X"), (3, 4, "X")] and dict(counts) == {"added": 1, "doubted": 2}
+    apart = {Span(*edge[2], ""), Span(*edge[4], ""), Span(edge[6][0], edge[7][1], "")}
+    assert set(doc.unsure) == apart, "what has a weak label keeps it"
+
+
 def test_a_label_that_fits_no_words_is_never_covered() -> None:
     weak = replace(words((0, 1, "X"), complete=False), spans=(Span(0, 2, "X"), Span(7, 10, "X")))
     doc, found = complete(weak, words((2, 3, "Y"), (5, 6, "Y")))

@@ -36,7 +36,7 @@ QUICK = ["train.epochs=2", "train.budget=256"]
 def run(recipe: str, folder: Path, *settings: str, say: Any = print, **data: Any) -> Trained:
     torch.set_num_threads(1)
     mine = ["noisy_epochs=1"] if recipe == "needle" else []
-    mine += ["parts=2"] if recipe == "needle" and "noise_aware=false" not in settings else []
+    mine += ["noise_aware=true", "parts=2"] if recipe == "needle" and "noise_aware=false" not in settings else []
     config = load_config(RECIPES[recipe].Config, settings=[*QUICK, *mine, *settings])
     return train(recipe, Splits(**{"gold": GOLD, "weak": WEAK, **data}), folder, config, say=say)
 
@@ -73,6 +73,19 @@ def test_every_part_can_be_switched_off(settings: list[str], want: set[str], tmp
     assert stages(tmp_path / "r") == want
     assert (tmp_path / "r" / "confidence.json").exists() == any("calibrate" in name for name in want)
     assert (tmp_path / "r" / "completed-2.jsonl").exists() == ("noisy/2" in want)
+
+
+@pytest.mark.parametrize("pretrained", [False, True])
+def test_what_is_doubted_depends_on_the_encoder(pretrained: bool, tmp_path: Path) -> None:
+    """Sentences, as in the paper, with a pretrained encoder; with another the entities that completion would add."""
+    from tests.recipes.test_pretraining_hf import make_model
+
+    name = f"hf:{make_model(tmp_path / 'bert')}" if pretrained else "tiny"
+    said: list[str] = []
+    config = load_config(needle.Config, settings=[*QUICK, "noisy_epochs=1", "parts=2", f"encoder.name={name}"])
+    train("needle", Splits(gold=GOLD, weak=WEAK), tmp_path / "r", config, say=said.append)
+    assert ("calibrate/1" in stages(tmp_path / "r")) == pretrained
+    assert any("predicted entities that are not sure enough" in line for line in said) != pretrained
 
 
 def test_settings_of_parts_that_are_off_are_refused() -> None:

@@ -13,7 +13,7 @@ from lacuner.models.model import Model
 from lacuner.models.sentences import Sentences, cut_sentences
 from lacuner.types import Document, Features, Found, Span
 
-BUDGET = 4096
+BUDGET = 2048
 """Words, padding included, that are scored at once."""
 AT_ONCE = 2048
 """Documents that are held, sorted by length and scored before the next are read."""

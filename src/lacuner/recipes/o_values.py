@@ -24,9 +24,6 @@ from lacuner.training.loop import Step, fit
 from lacuner.training.run import Run
 from lacuner.types import CRFScores, Document, Features, Lost
 
-WIDER = 2
-"""The exploration's batches, in those of a training, where nobody has said how large batches are: with fewer steps it
-costs a quarter less, and a model that has learned less by heart sees more of the gaps."""
 Opinion = dict[str, Tensor]
 """Of the row of all words: `value`, the score of O, and `none`, the probability of O."""
 
@@ -96,11 +93,9 @@ def explore(docs: Sequence[Document], config: HasPlainSettings, epochs: int, run
             ask(epoch)
         return step
 
-    settings = resolved(config.train.model_copy(update={"epochs": epochs, "patience": None}), model, features)
-    if config.train.budget is None:
-        settings = settings.model_copy(update={"budget": WIDER * (settings.budget or 0)})
+    settings = config.train.model_copy(update={"epochs": epochs, "patience": None})
     with run.stage("explore") as stage:
-        fit(model, features, make_step, settings, stage)
+        fit(model, features, make_step, resolved(settings, model, features), stage)
     return Explored(weak, {epoch: ask(epoch) for epoch in range(1 if each else epochs, epochs + 1)})
 
 
