@@ -160,6 +160,24 @@ def test_a_changed_default_makes_a_row_stale(inline: list[str], load: Callable[[
     assert not run._fits({"config": config}, cell)
 
 
+def test_another_encoder_of_the_same_name_makes_a_row_stale(
+    inline: list[str], load: Callable[[str], Spec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, out = load(SMALL), tmp_path / "out"
+    bench = open_bench(spec, tmp_path, out)
+    run_bench(bench, tmp_path, out)
+    assert not any("contents" in row for row in bench.rows.values()), "tiny is what it is called"
+    with_encoder = [row for row in bench.rows.values() if "encoder" in row["config"]]
+    assert 0 < len(with_encoder) < len(bench.rows)
+    for row in with_encoder:
+        row["contents"] = {"encoder.name": "as it was"}
+    (out / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in bench.rows.values()))
+    for now, stale in (("as it was", 0), ("another", len(with_encoder)), (None, 0)):
+        monkeypatch.setattr(run, "_fingerprint", lambda _, now=now: now)
+        again = open_bench(spec, tmp_path, out)
+        assert again.outdated == stale and len(again.finished) == len(bench.rows) - stale
+
+
 def test_two_benches_do_not_share_a_folder(load: Callable[[str], Spec], tmp_path: Path) -> None:
     bench = open_bench(load(SMALL), tmp_path, tmp_path)
     with run._locked(tmp_path), pytest.raises(ConfigError, match="another bench is working"):

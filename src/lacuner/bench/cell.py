@@ -72,6 +72,7 @@ def measure(cell: Cell, data: DataSet, run_folder: Path) -> dict[str, Any]:
         **({"sampling": watch.rows} if watch is not None and watch.rows else {}),
         "sentences_test": pack(sentence_counts(test, found)),
         "model": _model(trained),
+        **({"contents": contents} if (contents := trained.run.identity.get("contents")) else {}),
         "versions": _versions(),
         "code": code_hash(),
         "cost": {

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from lacuner.bench.cell import code_hash
 from lacuner.bench.cells import Cell, Place, lay_out, to_run
 from lacuner.bench.data import data_hashes
 from lacuner.bench.spec import Spec
-from lacuner.errors import ConfigError
+from lacuner.errors import ConfigError, LacunerError
 from lacuner.files import atomic_write
+from lacuner.recipes.parts import encoder_fingerprint
 from lacuner.training.run import quiet
 
 Row = dict[str, Any]
@@ -38,6 +40,8 @@ class Bench:
     rows: dict[str, Row] = field(default_factory=dict)
     """By key; a row with `error` is a cell that failed."""
     ran: int = 0
+    outdated: int = 0
+    """Rows that are not taken because an encoder of the same name is another one now."""
 
     @property
     def cells(self) -> dict[str, Cell]:
@@ -57,7 +61,9 @@ def open_bench(spec: Spec, data_folder: Path, out: Path) -> Bench:
     hashes = {name: data_hashes(name, data, data_folder) for name, data in spec.data.items()}
     bench = Bench(spec, lay_out(spec, hashes))
     known = _known_rows(out)
-    bench.rows = {key: known[key] for key, cell in bench.cells.items() if key in known and _fits(known[key], cell)}
+    found = {key: known[key] for key, cell in bench.cells.items() if key in known and _fits(known[key], cell)}
+    bench.rows = {key: row for key, row in found.items() if _has_its_encoder(row)}
+    bench.outdated = len(found) - len(bench.rows)
     return bench
 
 
@@ -87,6 +93,21 @@ def _fits(row: Row, cell: Cell) -> bool:
     return same(row["config"], cell.config)
 
 
+def _has_its_encoder(row: Row) -> bool:
+    """Whether the encoder of that name is the one that the row was made with; who does not have it believes the row."""
+    made = row.get("contents", {}).get("encoder.name")
+    here = made and _fingerprint(row["config"]["encoder"]["name"])
+    return not here or here == made
+
+
+@cache
+def _fingerprint(encoder: str) -> str | None:
+    try:
+        return encoder_fingerprint(encoder)
+    except LacunerError:
+        return None
+
+
 def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, say: Say = quiet) -> None:
     """Run what is missing; failed cells are tried again. Each result is kept the moment it is there."""
     with _locked(out):
@@ -95,6 +116,8 @@ def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, say:
         say(f"{len(bench.cells):,} cells, {len(bench.finished):,} of them finished")
         code = code_hash()
         other = sum(row["code"] != code for row in bench.finished.values())
+        if bench.outdated:
+            say(f"{bench.outdated:,} more were made with another encoder of the same name, and are made again")
         if other:
             say(f"{other:,} of them were made by another version of the code; to redo them, choose another folder")
         progress = _Progress(bench, missing, workers, say)
