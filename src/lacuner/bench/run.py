@@ -184,7 +184,7 @@ def _run_cell(bench: Bench, key: str, cell: Cell, data_folder: Path, out: Path, 
     path.unlink(missing_ok=True)
     # a waiting thread that spins would steal time from the other cells
     env = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-    command = [sys.executable, "-m", "lacuner.bench.cell"]
+    command = [sys.executable, "-P", "-m", "lacuner.bench.cell"]  # nothing from the folder we are in
     # in a session of its own, so that Ctrl-C is for the bench alone
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
     child = subprocess.Popen(command, env=env, start_new_session=True, **pipes)

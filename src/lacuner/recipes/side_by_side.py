@@ -74,7 +74,7 @@ def _children(pool: ThreadPoolExecutor) -> Iterator[list[subprocess.Popen[str]]]
 
 def _learn(request: dict[str, Any], env: dict[str, str], run: Run, children: list[subprocess.Popen[str]]) -> None:
     """One part in a process, whose lines are said here."""
-    command = [sys.executable, "-c", "from lacuner.recipes.side_by_side import main; main()"]
+    command = [sys.executable, "-P", "-c", "from lacuner.recipes.side_by_side import main; main()"]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     child = subprocess.Popen(command, env=env, start_new_session=True, encoding="utf-8", errors="replace", **pipes)
     children.append(child)
