@@ -111,10 +111,10 @@ def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Found:
     of, labels, weights = terms.of, terms.labels, terms.weights
     flat = matcher.overlaps == "longest"
     entries = [of[term] for term, _, _ in hits]
-    if not weights and min(entries, default=0) >= 0:  # nearly always
+    if not weights and (terms.all_single or min(entries, default=0) >= 0):  # nearly always
         # Span(...) itself takes twice as long, and this is the one place where that can be felt
-        names, name_of = terms.names, terms.name_of
-        spans = [_new(Span, (start, end, names[name_of[term]], None, name)) for term, start, end in hits]
+        label_of = terms.label_of
+        spans = [_new(Span, (start, end, label_of[term], None, name)) for term, start, end in hits]
         return Found(spans, (), (), (), entries, flat)
     spans, entries = [], []
     choices: list[tuple[Span, ...]] = []

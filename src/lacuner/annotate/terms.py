@@ -70,9 +70,10 @@ class Terms:
         self._surfaces, self.labels, self.weights = entries.surfaces, entries.labels, entries.weights
         self.of = array("i")
         """A term's entry if there is only one and its case does not matter; else the complement of a group's number."""
-        self.names = list(dict.fromkeys(self.labels))
-        self.name_of = array("H" if len(self.names) < 1 << 16 else "i")
-        """The number, in `names`, of the label of a term that has one entry."""
+        self.label_of: list[str] = []
+        """The label of a term that has one entry; empty for the others."""
+        self.all_single = True
+        """Whether all terms are such."""
         self._groups: list[tuple[int, ...]] = []
         self._exact: dict[int, str] = {}  # the entries whose case must agree
 
@@ -108,8 +109,9 @@ class Terms:
         forms = best_order(terms)
         order = [terms[form] for form in forms]
         self.of = array("i", [self.of[term] for term in order])
-        number_of = {name: number for number, name in enumerate(self.names)}
-        self.name_of.extend([number_of[self.labels[entry]] if entry >= 0 else 0 for entry in self.of])
+        one = {label: label for label in self.labels}  # each label once, however many entries have it
+        self.label_of = [one[self.labels[entry]] if entry >= 0 else "" for entry in self.of]
+        self.all_single = min(self.of, default=0) >= 0
         self.flags = bytearray([self.flags[term] for term in order])
         return forms
 
