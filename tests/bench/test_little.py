@@ -46,7 +46,7 @@ recipe = "supervised"
 settings = ["head.kind=crf"]
 [recipes.needle]
 recipe = "needle"
-settings = ["noisy_epochs=1", "parts=2"]
+settings = ["noisy_epochs=1", "noise_aware=true", "parts=2"]
 """
 GOLD = build().train[:200]
 WEAK = [replace(doc, spans=doc.spans[:1], complete=False) for doc in GOLD]
@@ -121,7 +121,10 @@ def test_keys_of_other_noise_are_what_they_were() -> None:
     [
         (("[0.1, 0.5]", "[]"), "weak_sentences has no effect without noise.little_gold"),
         (("[0.1, 0.5]", "[0.0]"), "noise.little_gold.0"),
-        (('"needle"\nsettings = ["noisy_epochs=1", "parts=2"]', '"oracle"'), "oracle needs gold of the weak sentences"),
+        (
+            ('"needle"\nsettings = ["noisy_epochs=1", "noise_aware=true", "parts=2"]', '"oracle"'),
+            "oracle needs gold of the weak sentences",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(change: tuple[str, str], words: str, load: Load) -> None:

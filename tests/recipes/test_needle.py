@@ -86,14 +86,14 @@ def test_what_is_doubted_depends_on_the_encoder(
     asked: list[float] = []
     complete_by = needle.complete_by
     monkeypatch.setattr(needle, "complete_by", lambda *given: asked.append(given[-1]) or complete_by(*given))
-    config = load_config(needle.Config, settings=[*QUICK, "noisy_epochs=1", "parts=2", f"encoder.name={name}"])
+    config = load_config(needle.Config, settings=[*QUICK, "noisy_epochs=1", f"encoder.name={name}"])
     train("needle", Splits(gold=GOLD, weak=WEAK), tmp_path / "r", config)
     assert ("calibrate/1" in stages(tmp_path / "r")) == pretrained
     assert asked == [0.0 if pretrained else 0.9]
 
 
 def test_settings_of_parts_that_are_off_are_refused() -> None:
-    for settings in (["finetune=false", "finetune_epochs=3"], ["noise_aware=false", "parts=3"]):
+    for settings in (["finetune=false", "finetune_epochs=3"], ["noise_aware=false", "parts=3"], ["bins=3"]):
         with pytest.raises(ConfigError, match="has no effect together with"):
             load_config(needle.Config, settings=settings)
 
@@ -243,7 +243,7 @@ def test_it_helps(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     gold, weak = DEMO.train[:40], dictionary_labels(DEMO, DEMO.train[1000:1400])
     f1 = {}
-    for recipe, more in (("supervised", ["head.kind=crf"]), ("needle", ["parts=2"])):
+    for recipe, more in (("supervised", ["head.kind=crf"]), ("needle", [])):
         config = load_config(RECIPES[recipe].Config, settings=more)
         splits = Splits(gold=gold, weak=weak if recipe == "needle" else None)
         tagger = train(recipe, splits, tmp_path / recipe, config).tagger

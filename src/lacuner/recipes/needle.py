@@ -13,7 +13,8 @@ Costs: two trainings on gold and a few epochs on everything; with the noise-awar
 Departs from the authors: the confidence is calibrated on held-out parts of gold, never on test data; a sentence's score
     is the probability of its best tag sequence, which can be compared between models, where they have the sequence's
     score over its length. To doubt entities, not sentences, is ours: with a small encoder the noise-aware loss cost one
-    to two points on BC5CDR's dev, and this won one. Epochs and rates are for encoders that start from nothing, too.
+    to two points on BC5CDR's dev, and this won one (as much as no completion at all). Epochs and rates are for encoders
+    that start from nothing, too.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
@@ -63,7 +64,7 @@ ENOUGH = 500
 """Documents of gold of which one held-out part tells enough; of fewer each part is held out once."""
 
 _COMPLETION = OnlyWith("completion", ("True",))
-_NOISE_AWARE = OnlyWith("noise_aware", ("True", "None"))
+_NOISE_AWARE = OnlyWith("noise_aware", ("True",))
 _FINETUNE = OnlyWith("finetune", ("True",))
 
 

@@ -52,8 +52,9 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Learn from `splits.weak`, then from `splits.gold`."""
     gold = splits.gold or ()
     need_entities(gold)
+    if known := sorted({span.label for doc in splits.weak or () for span in doc.spans}):  # else the recipe will say so
+        need_labels(gold, known)
     module = _FIRST[config.first]
     settings = module.Config(encoder=config.encoder, train=config.train)
     found: Tagger = module.train(Splits(weak=splits.weak, dev=splits.dev), settings, run)
-    need_labels(gold, found.labels)
     return go_on(found.model, gold, splits.dev, config, run, "finetune")
