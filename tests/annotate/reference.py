@@ -40,6 +40,19 @@ def is_word(char: str) -> bool:
     return unicodedata.category(char)[0] in "LN" or char == "_"
 
 
+def is_spaceless(char: str) -> bool:
+    return unicodedata.name(char, "").startswith(WITHOUT_SPACES) and unicodedata.category(char)[0] in "LNM"
+
+
+def is_broken_line(text: str, start: int, end: int) -> bool:
+    """Whether this white space is no more than a line's end between two characters of a script without spaces."""
+    if start == 0 or end == len(text) or not is_spaceless(text[start - 1]):
+        return False
+    if not is_spaceless(text[end]) or is_attached(text[end]):
+        return False
+    return text[start:end].lstrip(" \t") in ("\r\n", *"\n\r\v\f\x85\u2028\u2029")
+
+
 def form(unit: str, fold: bool) -> str:
     unit = "".join(char for char in unit if char not in INVISIBLE)
     unit = unicodedata.normalize("NFD", unit)
@@ -48,7 +61,7 @@ def form(unit: str, fold: bool) -> str:
 
 
 def units(text: str, fold: bool) -> list[Unit]:
-    """What the text consists of; invisible characters between units are in none."""
+    """What the text consists of; invisible characters between units, and broken lines, are in none."""
     found, at = [], 0
     while at < len(text):
         char, end = text[at], at + 1
@@ -63,6 +76,9 @@ def units(text: str, fold: bool) -> list[Unit]:
             if text[ahead - 1] not in INVISIBLE:
                 end = ahead
         piece = text[at:end]
+        if char.isspace() and is_broken_line(text, at, end):
+            at = end
+            continue
         shape = " " if char.isspace() else form(piece, fold)
         found.append(Unit(at, end, shape, char, piece[-1] == "\u200d", is_attached(char)))
         at = end

@@ -88,6 +88,18 @@ def test_what_is_alike(term: str, text: str, expected: str) -> None:
     assert found([term], text, case="fold")[0] == expected
 
 
+def test_a_line_break_in_a_script_without_spaces() -> None:
+    assert found(["红楼梦"], "他读红\n楼梦。") == ["红\n楼梦"]
+    assert found(["红楼梦"], "他读红 \r\n楼\n梦。") == ["红 \r\n楼\n梦"]
+    assert found(["ประเทศไทย"], "ประเทศ\nไทยนี้") == ["ประเทศ\nไทย"]
+    assert found(["红\n楼梦"], "红楼梦") == ["红楼梦"], "broken in the dictionary"
+    for apart in ("红\n\n楼梦", "红\n  楼梦", "红 楼梦", "红\n\u3000\u3000楼梦"):
+        assert found(["红楼梦"], apart) == [], "a new paragraph, or a space"
+    assert found(["서울은"], "서울\n은") == [], "Korean has spaces"
+    assert found(["A股", "New York"], "A\n股, New\nYork") == ["New\nYork"]
+    assert found(["红楼梦"], "红\n楼梦", spacing="tokens") == ["红\n楼梦"]
+
+
 def test_smart_case() -> None:
     assert found(["US", "aspirin", "Lead"], "us US Aspirin ASPIRIN lead Lead") == ["US", "Aspirin", "ASPIRIN", "Lead"]
     assert [

@@ -18,12 +18,14 @@ from lacuner.annotate import (
     combine,
     dictionary_source,
     function_source,
+    lint,
     per_document_source,
     read_stop_list,
     regex_source,
     without,
 )
 from lacuner.annotate.combine import AMBIGUOUS, MISFIT, OUTVOTED, RANKED, SETTLED, SHORTER
+from lacuner.annotate.lint import COMMON, SEVERAL
 from lacuner.annotate.ranges import Disjoint, Ranges
 from lacuner.errors import ConfigError, DictionaryError
 from lacuner.types import Document, Span
@@ -67,6 +69,27 @@ def test_terms_of_a_document() -> None:
     source = per_document_source({"1": [Entry("paris", "LOC")]})
     assert [span.label for span in source.find(DOC).spans] == ["LOC"]
     assert source.find(Document("2", TEXT)).spans == ()
+
+
+def test_the_terms_of_documents_are_counted_and_linted() -> None:
+    lists = {
+        "a": [Entry("red", "COLOUR"), Entry("lead", "METAL")],
+        "none": [Entry("never seen", "X")],
+        "b": [Entry("lead", "METAL"), Entry("lead", "LEASH"), Entry("tin", "METAL")],
+    }
+    source, tally = per_document_source(lists), Tally()
+    docs = [Document("a", "lead and lead, lead"), Document("b", "lead, tin"), Document("c", "lead")]
+    weak = list(annotate(docs, [source], tally=tally))
+    assert [len(doc.spans) + len(doc.unsure) for doc in weak] == [3, 3, 0]
+    assert {(source.entries[number], times) for number, times in tally.entries[source.name].items()} == {
+        (Entry("lead", "METAL"), 3),
+        (Entry("lead", "METAL"), 1),
+        (Entry("lead", "LEASH"), 1),
+        (Entry("tin", "METAL"), 1),
+    }
+    (row,) = lint(source, tally)
+    assert (row.surface, row.labels, row.matches) == ("lead", ("METAL", "LEASH"), 4)
+    assert row.reasons == (SEVERAL, COMMON)
 
 
 def test_entries_that_are_not_looked_for_are_counted() -> None:

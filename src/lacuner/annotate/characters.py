@@ -37,24 +37,28 @@ _ALIKE = str.maketrans({**dict.fromkeys(DASHES, "-"), **dict.fromkeys(QUOTES, "'
 
 
 class Characters(NamedTuple):
-    """The two sets that decide where a word may end."""
+    """The sets that decide where a word may end."""
 
     word: frozenset[str]
     """Letters, numbers and `_` of the scripts that put spaces between words: two in a row are in one word."""
     attached: frozenset[str]
     """What belongs to the character before it: combining marks, joiners, Korean vowels and finals, skin tones."""
+    spaceless: frozenset[str]
+    """Letters, numbers and marks of the scripts without spaces between words."""
 
 
 @cache
 def characters() -> Characters:
     """The sets, computed once."""
     planes = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200))))
-    spaceless = "".join(rf"\p{{scx={script}}}" for script in _SCRIPTS_WITHOUT_SPACES)
-    word = regex.findall(rf"(?V1)[[\p{{L}}\p{{N}}_]--[[{spaceless}]--[\p{{scx=Latn}}]]]", planes)
+    scripts = "".join(rf"\p{{scx={script}}}" for script in _SCRIPTS_WITHOUT_SPACES)
+    without_spaces = rf"[[{scripts}]--[\p{{scx=Latn}}]]"
+    word = regex.findall(rf"(?V1)[[\p{{L}}\p{{N}}_]--{without_spaces}]", planes)
+    spaceless = regex.findall(rf"(?V1)[[\p{{L}}\p{{N}}\p{{M}}]&&{without_spaces}]", planes)
     attached = regex.findall(
         r"[\p{M}\u200c\u200d\u1160-\u11ff\ud7b0-\ud7fb\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]", planes
     )
-    return Characters(frozenset(word), frozenset(attached))
+    return Characters(frozenset(word), frozenset(attached), frozenset(spaceless))
 
 
 def normal_form(unit: str, fold: bool) -> str:

@@ -7,6 +7,7 @@ often than the rest. With gold it is known.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -128,18 +129,25 @@ def _damage(row: LintRow) -> tuple[float, float, str]:
 
 def _terms(source: Source, tally: Tally) -> dict[str, _Term]:
     """The entries that were found, those of the same normal form together."""
-    found: dict[str, _Term] = {}
+    found: dict[tuple[int, str], _Term] = {}
     for number, times in sorted(tally.entries.get(source.name, Counter()).items()):
         entry = source.entries[number]
-        form = form_of(entry.surface, True, "given")
-        before = found.get(form)
+        key = bisect_right(source.starts, number), form_of(entry.surface, True, "given")
+        before = found.get(key)
         if before is None:
-            found[form] = _Term(entry.surface, (entry.label,), times, entry.where)
+            found[key] = _Term(entry.surface, (entry.label,), times, entry.where)
         elif entry.label in before.labels:  # spelt in another way, hence found elsewhere
-            found[form] = before._replace(matches=before.matches + times)
+            found[key] = before._replace(matches=before.matches + times)
         else:  # found together
-            found[form] = before._replace(labels=(*before.labels, entry.label), matches=max(before.matches, times))
-    return found
+            found[key] = before._replace(labels=(*before.labels, entry.label), matches=max(before.matches, times))
+    terms: dict[str, _Term] = {}
+    for (_, form), term in found.items():
+        if form in terms:  # in the list of another document
+            before = terms[form]
+            labels = tuple(dict.fromkeys((*before.labels, *term.labels)))
+            term = before._replace(labels=labels, matches=before.matches + term.matches)
+        terms[form] = term
+    return terms
 
 
 def stop_list(rows: Iterable[LintRow]) -> str:

@@ -67,7 +67,7 @@ class Matcher:
         self.entries: Sequence[Entry] = entries if isinstance(entries, Sequence) else list(entries)
         self.overlaps = overlaps
         self.terms = Terms(self.entries, case, spacing, stop)
-        self._word, self._attached = characters()
+        self._word, self._attached, _ = characters()
         self._automaton = Automaton(self.terms.collect(), folded=case != "exact")
         self._edges = {flag & WORD_EDGES for flag in set(self.terms.flags)}
 

@@ -1,9 +1,10 @@
 """The normal form of a text, and the way back to the offsets of the original.
 
-Dashes are alike, so are quotes; a run of white space is one space; composed and decomposed letters are the same; soft
-hyphens are not there; and, if asked, case is folded. Most texts need none of this but the folding, which is then one
-call on the whole string. The others are cut into plain and odd parts by a regular expression: no loop over characters
-happens there either, and the edges of the parts are the map of offsets.
+Dashes are alike, so are quotes; a run of white space is one space, but a line break between two characters of a script
+without spaces, as Chinese, is nothing; composed and decomposed letters are the same; soft hyphens are not there; and,
+if asked, case is folded. Most texts need none of this but the folding, which is then one call on the whole string. The
+others are cut into plain and odd parts by a regular expression: no loop over characters happens there either, and the
+edges of the parts are the map of offsets.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class _Patterns(NamedTuple):
 _LAST_OF_16_BITS, _LAST = "\uffff", "\U0010ffff"
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _SPACE_RUN = re.compile("(  +)")
+_LINE_BREAK = re.compile("\r\n|[\n-\r\x85\u2028\u2029]")
 _ASCII = str.maketrans({char: normal_form(char, False) for char in map(chr, range(128))})
 _form = lru_cache(maxsize=1 << 16)(normal_form)
 
@@ -100,6 +102,8 @@ def normalise(text: str, fold: bool) -> Normal:
 def _normalise_odd(text: str, fold: bool) -> Normal:
     """The same for texts with characters that have a normal form of their own, or none."""
     changes: list[Edges] = []
+    if _LINE_BREAK.search(text):
+        text = _change(text, _broken_lines(), _nothing, False, changes)
     patterns = _patterns(fold, _LAST if _BEYOND.search(text) else _LAST_OF_16_BITS)
     marks = patterns.attached.search(text) is not None
     pattern = patterns.single if not marks or _composed(text, fold) else patterns.unit
@@ -113,6 +117,14 @@ def _normalise_odd(text: str, fold: bool) -> Normal:
 def _composed(text: str, fold: bool) -> bool:
     """Whether no mark of the text changes the form of the character before it."""
     return unicodedata.is_normalized("NFC", text) and (not fold or unicodedata.is_normalized("NFC", text.casefold()))
+
+
+@cache
+def _broken_lines() -> re.Pattern[str]:
+    """A line break where nobody would put a space. An empty line, or an indented one, begins a paragraph."""
+    _, attached, spaceless = characters()
+    before, after = as_class(spaceless), as_class(spaceless - attached)
+    return re.compile(f"((?<=[{before}])[ \\t]*(?:{_LINE_BREAK.pattern})(?=[{after}]))")
 
 
 def _one_space(_run: str) -> str:

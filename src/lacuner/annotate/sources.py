@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -50,6 +51,8 @@ class Source:
     find: Callable[[Document], Found]
     entries: Sequence[Entry] = ()
     """The dictionary that `Found.entries` speaks of."""
+    starts: Sequence[int] = ()
+    """Where the lists of the documents begin in `entries`, if each has its own."""
     skipped: Mapping[str, int] = field(default_factory=dict)
     """How many of its entries are not looked for, and why."""
 
@@ -72,7 +75,7 @@ def dictionary_source(
     entries = entries if isinstance(entries, Sequence) else list(entries)
     find = _InDictionary(name, partial(Matcher, entries, case=case, overlaps=overlaps, stop=frozenset(stop)), spacing)
     terms = find.matcher(spacing).terms
-    return Source(name, find, entries, _skipped(len(terms.stopped), len(terms.empty)))
+    return Source(name, find, entries, skipped=_skipped(len(terms.stopped), len(terms.empty)))
 
 
 def _skipped(stopped: int, empty: int) -> dict[str, int]:
@@ -142,17 +145,20 @@ def per_document_source(
     spacing: Spacing = "given",
 ) -> Source:
     """What a document's own list of terms knows; documents without a list have none."""
-    find = _InOwnTerms(name, terms, case, overlaps, frozenset(stop), spacing)
+    everything = [entry for entries in terms.values() for entry in entries]
+    starts = dict(zip(terms, accumulate(map(len, terms.values()), initial=0), strict=False))
+    find = _InOwnTerms(name, terms, starts, case, overlaps, frozenset(stop), spacing)
     stopped = {form_of(term, True, spacing) for term in find.stop}
-    forms = [form_of(entry.surface, True, spacing) for entries in terms.values() for entry in entries]
+    forms = [form_of(entry.surface, True, spacing) for entry in everything]
     skipped = _skipped(sum(form in stopped for form in forms if form), sum(not form for form in forms))
-    return Source(name, find, (), skipped)
+    return Source(name, find, everything, tuple(starts.values()), skipped)
 
 
 @dataclass(frozen=True, slots=True)
 class _InOwnTerms:
     name: str
     terms: Mapping[str, Sequence[Entry]]
+    starts: Mapping[str, int]
     case: Case
     overlaps: Overlaps
     stop: frozenset[str]
@@ -163,7 +169,9 @@ class _InOwnTerms:
         if not entries:
             return Found()
         make = partial(Matcher, entries, case=self.case, overlaps=self.overlaps, stop=self.stop)
-        return _InDictionary(self.name, make, self.spacing)(doc)._replace(entries=())
+        found = _InDictionary(self.name, make, self.spacing)(doc)
+        first = self.starts[doc.id]
+        return found._replace(entries=[first + entry for entry in found.entries])
 
 
 def regex_source(label: str, pattern: str | re.Pattern[str], *, name: str | None = None) -> Source:

@@ -161,12 +161,12 @@ class Terms:
 
 @lru_cache(maxsize=1 << 12)
 def _ends(first: str, last: str) -> int:
-    word, _ = characters()
+    word = characters().word
     return (WORD_FIRST if first in word else 0) | (WORD_LAST if last in word else 0)
 
 
 def _flags(form: str) -> int:
-    _, attached = characters()
+    attached = characters().attached
     last = len(form) - 1
     while last and form[last] in attached:
         last -= 1
