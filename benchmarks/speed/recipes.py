@@ -19,8 +19,8 @@ def measure(quick: bool = False) -> list[Row]:
     from lacuner.recipes.parts import Splits
     from lacuner.recipes.train import train
 
-    found = documents(200)
-    docs, dev = [replace(doc, complete=False) for doc in found[:150]], found[150:]
+    found = documents(400)
+    docs, dev = [replace(doc, complete=False) for doc in found[:300]], found[300:]
     number = count()
     with tempfile.TemporaryDirectory() as folder:
 

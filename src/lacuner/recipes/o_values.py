@@ -22,7 +22,11 @@ from lacuner.recipes.self_training import of_words, once
 from lacuner.training.data import TrainingSet, training_set
 from lacuner.training.loop import Step, fit
 from lacuner.training.run import Run
+from lacuner.training.settings import TrainConfig
 from lacuner.types import CRFScores, Document, Features, Lost
+
+WIDER, FASTER = 2, 1.5
+"""How many times the words of a usual step, and its learning rate, one of the exploration has."""
 
 Opinion = dict[str, Tensor]
 """Of the row of all words: `value`, the score of O, and `none`, the probability of O."""
@@ -93,10 +97,30 @@ def explore(docs: Sequence[Document], config: HasPlainSettings, epochs: int, run
             ask(epoch)
         return step
 
-    settings = config.train.model_copy(update={"epochs": epochs, "patience": None})
+    settings = _hasty(config.train, resolved(config.train, model, features), model)
     with run.stage("explore") as stage:
-        fit(model, features, make_step, resolved(settings, model, features), stage)
+        fit(model, features, make_step, settings.model_copy(update={"epochs": epochs, "patience": None}), stage)
     return Explored(weak, {epoch: ask(epoch) for epoch in range(1 if each else epochs, epochs + 1)})
+
+
+def _hasty(given: TrainConfig, usual: TrainConfig, model: Model) -> TrainConfig:
+    """Fewer and larger steps, where nobody said how large: a quarter cheaper, and they find as much.
+
+    Resume, Wikigold, BC5CDR and EC, half of the labels masked, two seeds: of the words under suspicion 85.3 % belong to
+    entities, and 62.9 % of those that do are under suspicion; with usual steps 86.4 and 61.7 %. Encoders that start
+    from pretrained weights were not compared.
+    """
+    pretrained = model.encoder.config()["kind"] == "pretrained"
+    if pretrained or given.budget or given.learning_rate or given.head_learning_rate:
+        return usual
+    assert usual.budget and usual.learning_rate and usual.head_learning_rate
+    return usual.model_copy(
+        update={
+            "budget": WIDER * usual.budget,
+            "learning_rate": FASTER * usual.learning_rate,
+            "head_learning_rate": FASTER * usual.head_learning_rate,
+        }
+    )
 
 
 def opinion(model: Model, features: Features) -> Opinion:

@@ -71,7 +71,7 @@ class Config(BaseConfig):
     """Share of the unlabelled words that is removed (lambda); None: estimated from the exploration."""
     sample: float = Field(0.1, ge=0, le=1)
     """Non-entities drawn from a sentence, a word of it (gamma); 0: none."""
-    complete: float = Field(0.85, gt=0, le=1)
+    complete: float = Field(0.8, gt=0, le=1)
     """From this labelled share of the entities on, as the exploration sees it, no non-entities are drawn."""
     removed: Unknown = "marginal"
     """CRF: what becomes of a removed word: any tag (`marginal`), or out of the chain (`drop`)."""
