@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lacuner.annotate.characters import DASHES, INVISIBLE, QUOTES
 
+BREAKS = "\n\r\v\f\x85\u2028\u2029"
 WITHOUT_SPACES = ("CJK ", "HIRAGANA", "KATAKANA", "THAI", "LAO ", "KHMER", "MYANMAR")
 
 
@@ -45,12 +46,16 @@ def is_spaceless(char: str) -> bool:
 
 
 def is_broken_line(text: str, start: int, end: int) -> bool:
-    """Whether this white space is no more than a line's end between two characters of a script without spaces."""
-    if start == 0 or end == len(text) or not is_spaceless(text[start - 1]):
+    """Whether this white space is no more than a line's end beside a character of a script without spaces."""
+    if start == 0 or end == len(text) or is_attached(text[end]):
         return False
-    if not is_spaceless(text[end]) or is_attached(text[end]):
+    around = text[start - 1], text[end]
+    if not any(map(is_spaceless, around)) or not all(is_spaceless(char) or is_word(char) for char in around):
         return False
-    return text[start:end].lstrip(" \t") in ("\r\n", *"\n\r\v\f\x85\u2028\u2029")
+    at = start
+    while text[at].isspace() and text[at] not in BREAKS:
+        at += 1
+    return text[at:end] in ("\r\n", *BREAKS)
 
 
 def form(unit: str, fold: bool) -> str:

@@ -106,7 +106,7 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
     assert sentences(dictionary) == [
         "3 the surface is empty",
         "4 the label of 'ibuprofen' is empty",
-        "5 this row has 1 column, but 2 columns are needed, separated by a semicolon",
+        "5 this row has 1 column, but 2 columns are needed, separated by a semicolon, or one label for all",
         "6 'aspirin' as Chemical is a duplicate of line 2",
         "7 this row has 1 column, but 2 columns are needed, separated by a semicolon "
         "(is a comma used instead of a semicolon?)",
@@ -139,6 +139,12 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
         ("d.csv", '"aspirin,Chemical\n"gout,Disease\n', r"d.csv:1: the quotes of this row do not match"),
         ("d.tsv", "Москва\tLOC\nПетербург\tLOC\n".encode("cp1251"), r"d.tsv:1: the byte 0xCC is not UTF-8, and it "
          r"makes no sense as Windows-1252; save the file as UTF-8, or name its encoding"),
+        ("d.csv", "term;id\naspirin;17\n", r"d.csv:1: this header names no column of labels"),
+        ("d.csv", "label;id\nChemical;17\n", r"d.csv:1: this header names no column of terms \(surface\)"),
+        ("d.csv", b"PK\x03\x04\x14", r"d.csv: this is no text but a spreadsheet, or another archive; save it as CSV"),
+        ("d.csv", "aspirin;Chemical\n".encode("utf-16-le"), r"d.csv: this looks like UTF-16 without its mark; name"),
+        ("d.jsonl", '{"id": "1", "terms": "Will"}', r"d.jsonl:1: the terms of a document are a list"),
+        ("d.jsonl", '{"terms": [["Will", "PER"]]}', r"d.jsonl:1: these terms have no id of a document beside them"),
         ("d.tsv", "a\tLOC\n東京\tLOC\n".encode("shift-jis"), r"d.tsv:2: the byte 0x93 is not UTF-8"),
     ],
 )  # fmt: skip
@@ -150,8 +156,8 @@ def test_what_cannot_be_used_at_all_raises(tmp_path: Path, name: str, content: s
 def test_files_and_encodings_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DictionaryError, match=r"none\.tsv: cannot read this file: No such file"):
         load_dictionary(tmp_path / "none.tsv")
-    with pytest.raises(DictionaryError, match="cannot read this file"):
-        load_dictionary(tmp_path, format="tsv")
+    with pytest.raises(DictionaryError, match="this is a folder; name the files in it"):
+        load_dictionary(tmp_path)
     with pytest.raises(DictionaryError, match="there is no encoding called 'klingon'"):
         load(tmp_path, "d.tsv", "a\tb", encoding="klingon")
     with pytest.raises(DictionaryError, match="there is no dictionary format called 'xml'"):
@@ -161,15 +167,25 @@ def test_files_and_encodings_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_the_encoding_of_western_spreadsheets(tmp_path: Path) -> None:
-    content = "Begriff;Klasse\r\nMüller’s Straße;Ort\r\nCafé;Ort\r\nBahnhof;Ort\r\n".encode("cp1252")
+    content = "Adresse;Ortsart\r\nMüller’s Straße;Ort\r\nCafé;Ort\r\nBahnhof;Ort\r\n".encode("cp1252")
     dictionary = load(tmp_path, "d.csv", content)
     assert ("Müller’s Straße", "Ort") in pairs(dictionary)
     assert sentences(dictionary) == [
-        "1 only this row has the label 'Klasse'; if it is a header, name its columns surface and label",
-        "2 the byte 0xFC is not UTF-8; the file was read as Windows-1252",
+        "1 only this row has the label 'Ortsart'; if it is a header, name its columns surface and label",
+        "2 the byte 0xFC is not UTF-8; the file was read as Windows-1252; if that is wrong, name its encoding",
     ]
     named = load(tmp_path, "d.tsv", "Москва\tLOC".encode("cp1251"), encoding="cp1251")
     assert pairs(named) == [("Москва", "LOC")]
+
+
+def test_headers(tmp_path: Path) -> None:
+    for header in ("Term;Type", "Begriff;Kategorie", "nom;étiquette", "名称;标签"):
+        assert pairs(load(tmp_path, "d.csv", f"{header}\naspirin;Chemical\n")) == [("aspirin", "Chemical")]
+    late = load(tmp_path, "d.csv", "Our terms;\nterm;label\naspirin;Chemical\nterm;Legal\n")
+    assert pairs(late) == [("aspirin", "Chemical"), ("term", "Legal")]
+    assert sentences(late)[1] == "2 this looks like a header, but it is not the first row"
+    labelled = load(tmp_path, "d.csv", "term;id\naspirin;17\n", label="Chemical")
+    assert pairs(labelled) == [("aspirin", "Chemical")]
 
 
 def test_columns_in_the_wrong_order_are_doubted(tmp_path: Path) -> None:

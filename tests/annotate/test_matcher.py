@@ -96,7 +96,7 @@ def test_a_line_break_in_a_script_without_spaces() -> None:
     for apart in ("红\n\n楼梦", "红\n  楼梦", "红 楼梦", "红\n\u3000\u3000楼梦"):
         assert found(["红楼梦"], apart) == [], "a new paragraph, or a space"
     assert found(["서울은"], "서울\n은") == [], "Korean has spaces"
-    assert found(["A股", "New York"], "A\n股, New\nYork") == ["New\nYork"]
+    assert found(["A股", "维生素C", "New York"], "A\n股, 维生素\nC, New\nYork") == ["A\n股", "维生素\nC", "New\nYork"]
     assert found(["红楼梦"], "红\n楼梦", spacing="tokens") == ["红\n楼梦"]
 
 

@@ -176,6 +176,11 @@ def test_lint() -> None:
     known = {row.surface: row for row in lint(source, tally, judgement=judgement)}
     assert (known["lead"].wrong, known["lead"].precision, known["lead"].stop) == (3, 0.0, True)
     assert "aspirin" not in known
+    assert (known["x"].wrong, known["x"].stop) == (2, True), "suspicious, and never right: too few to be sure, but"
+    assert (known["42"].wrong, known["42"].stop) == (1, True)
+    unjudged = {row.surface: row for row in lint(source, tally, judgement=Judgement())}
+    assert {(row.right, row.wrong) for row in unjudged.values()} == {(None, None)}
+    assert unjudged["lead"].stop, "gold that does not mention it says nothing for it"
 
 
 def test_the_suggested_stop_list_can_be_read(tmp_path: Path) -> None:

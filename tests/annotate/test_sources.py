@@ -88,6 +88,10 @@ def test_the_terms_of_documents_are_counted_and_linted() -> None:
         (Entry("tin", "METAL"), 1),
     }
     (row,) = lint(source, tally)
+    apart = per_document_source({"a": [Entry("Halden", "PLACE")], "b": [Entry("Halden", "PERSON")]})
+    many = Tally()
+    list(annotate([Document("a", "Halden"), Document("b", "Halden")], [apart], tally=many))
+    assert lint(apart, many) == [], "each document knows what it means"
     assert (row.surface, row.labels, row.matches) == ("lead", ("METAL", "LEASH"), 4)
     assert row.reasons == (SEVERAL, COMMON)
 

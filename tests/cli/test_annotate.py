@@ -240,3 +240,23 @@ def test_what_cannot_be_done_is_said_before_the_dictionary_is_read(run: Run, tex
     assert "w.xyz: the ending tells no format" in done.stderr and "read a.tsv" not in done.stderr
     done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.jsonl", "--workers", "0", status=2)
     assert "--workers is 0" in done.stderr and "read a.tsv" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("out", "report"),
+    [("terms.jsonl", "r.html"), ("weak.jsonl", "terms.jsonl"), ("w.jsonl", "w.jsonl"), ("g.jsonl", None)],
+)
+def test_nothing_that_is_read_is_overwritten(run: Run, texts: Path, out: str, report: str | None) -> None:
+    (texts / "terms.jsonl").write_text('{"surface": "veltazine", "label": "DRUG"}\n')
+    (texts / "g.jsonl").write_text('{"id": "two.txt", "text": "Nothing here."}\n')
+    before = (texts / "terms.jsonl").read_bytes()
+    more = ["--report", f"texts/../{report}"] if report else ["--gold", "g.jsonl"]
+    done = run("annotate", "texts", "--dictionary", "terms.jsonl", "--out", out, *more, status=2)
+    assert "is a file that this command reads, or writes already" in done.stderr
+    assert (texts / "terms.jsonl").read_bytes() == before
+
+
+def test_gold_without_an_entity_is_doubted(run: Run, texts: Path) -> None:
+    (texts / "terms.tsv").write_text("veltazine\tDRUG\n")
+    done = run("annotate", "texts", "--dictionary", "terms.tsv", "--out", "w.jsonl", "--gold", "texts")
+    assert "there is no entity in this gold" in done.stderr

@@ -22,8 +22,8 @@ QUOTES = (
 )
 """Other ways to write `'`: quotation marks, apostrophes and primes are all alike."""
 
-INVISIBLE = "\u00ad\u2060\ufeff"
-"""Soft hyphen, word joiner, byte order mark: no part of any term."""
+INVISIBLE = "\u00ad\u200b\u2060\ufeff"
+"""Soft hyphen, space of no width, word joiner, byte order mark: no part of any term."""
 
 SPACES = "".join(char for char in map(chr, range(0x3001)) if char.isspace())
 
@@ -44,7 +44,7 @@ class Characters(NamedTuple):
     attached: frozenset[str]
     """What belongs to the character before it: combining marks, joiners, Korean vowels and finals, skin tones."""
     spaceless: frozenset[str]
-    """Letters, numbers and marks of the scripts without spaces between words."""
+    """Letters, numbers and marks of the scripts without spaces between words, up to U+20000."""
 
 
 @cache

@@ -63,7 +63,7 @@ def _add(line: int, row: object, collector: Collector) -> None:
         if not isinstance(row, Mapping):
             raise _BadRowError("this row is neither an object nor a list")
         row = {key: value["value"] if _is_binding(value) else value for key, value in row.items()}
-        if isinstance(row.get("terms"), list) and "id" in row:
+        if "terms" in row:
             _add_document(line, row, collector)
         elif "item" in row and not any(key in row for key in ("surface", "term", "pattern")):
             label, kind = (_text(row, names) for names in (("itemLabel", "label"), ("class", "classLabel")))
@@ -128,7 +128,12 @@ def _join(words: list[str]) -> str:
 
 def _add_document(line: int, row: Mapping[str, Any], collector: Collector) -> None:
     """The terms of one document: each a pair of surface and label, or an object."""
-    terms = collector.dictionary.by_document.setdefault(_text(row, ("id",)), [])
+    if not isinstance(row["terms"], list):
+        raise _BadRowError("the terms of a document are a list")
+    id = _text(row, ("id",))
+    if not id:
+        raise _BadRowError("these terms have no id of a document beside them")
+    terms = collector.dictionary.by_document.setdefault(id, [])
     for term in row["terms"]:
         if isinstance(term, str):
             term = [term, ""]

@@ -27,6 +27,7 @@ UNKNOWN_ENDING = "the ending does not say what format this is"
 UNKNOWN_ENCODING = "name its encoding"
 """What is said if a caller has to name something."""
 
+_ZIP = b"PK\x03\x04"
 _SPREADSHEETS = ("xlsx", "xls", "ods", "numbers")
 _ENDINGS = {"tab": "tsv", "ndjson": "jsonl", "srj": "json", "lst": "txt", "list": "txt"}
 
@@ -50,6 +51,8 @@ def load_dictionary(
     nothing can be used raises in any case.
     """
     file = Path(path)
+    if file.is_dir():
+        raise DictionaryError("this is a folder; name the files in it", file=file)
     dictionary = Dictionary(str(file))
     format = _format(file, format)
     decoded = _decode(file, encoding)
@@ -106,6 +109,10 @@ def _decode(file: Path, encoding: str | None) -> _Decoded:
         return _Decoded(_named(file, data, encoding))
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _Decoded(_named(file, data, "utf-16"))
+    if data.startswith(_ZIP):
+        raise DictionaryError("this is no text but a spreadsheet, or another archive; save it as CSV", file=file)
+    if 4 * data[:1000].count(0) > len(data[:1000]):
+        raise DictionaryError(f"this looks like UTF-16 without its mark; {UNKNOWN_ENCODING}", file=file)
     try:
         return _Decoded(_line_ends(data.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
@@ -118,7 +125,8 @@ def _decode(file: Path, encoding: str | None) -> _Decoded:
     if not _looks_western(text):
         sentence = f"the byte 0x{byte:02X} is not UTF-8, and it makes no sense as Windows-1252"
         raise DictionaryError(f"{sentence}; save the file as UTF-8, or {UNKNOWN_ENCODING}", file=file, line=line)
-    note = f"the byte 0x{byte:02X} is not UTF-8; the file was read as Windows-1252"
+    guessed = f"the file was read as Windows-1252; if that is wrong, {UNKNOWN_ENCODING}"
+    note = f"the byte 0x{byte:02X} is not UTF-8; {guessed}"
     return _Decoded(_line_ends(text), note, line)
 
 

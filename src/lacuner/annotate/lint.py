@@ -34,7 +34,7 @@ ENOUGH = 3
 
 
 class LintRow(NamedTuple):
-    """One suspicious term. `right` and `wrong` are None without gold."""
+    """One suspicious term. `right` and `wrong` are None if gold says nothing of it."""
 
     surface: str
     labels: tuple[str, ...]
@@ -73,6 +73,8 @@ class _Term(NamedTuple):
     labels: tuple[str, ...]
     matches: int
     where: Where | None
+    together: bool = False
+    """Whether a place can have several of the labels."""
 
 
 def lint(source: Source, tally: Tally, *, judgement: Judgement | None = None, most: int = 100) -> list[LintRow]:
@@ -86,19 +88,17 @@ def lint(source: Source, tally: Tally, *, judgement: Judgement | None = None, mo
     threshold = max(MANY_SHARE * total, 10 * total / max(len(terms), 1))
     rows = []
     for form, term in terms.items():
-        reasons = list(suspicions(form, term.labels))
+        reasons = list(suspicions(form, term.labels if term.together else ()))
         if term.matches >= threshold:
             reasons.append(FREQUENT)
         right = wrong = None
-        bad = False
-        if judgement is not None:
+        stop = any(reason in (COMMON, SHORT, NUMBER) for reason in reasons)
+        if judgement is not None and judgement.right[form] + judgement.wrong[form]:
             right, wrong = judgement.right[form], judgement.wrong[form]
-            bad = right + wrong >= ENOUGH and wrong > right
-            if bad:
+            enough, bad = right + wrong >= ENOUGH, wrong > right
+            if enough and bad:
                 reasons.append(WRONG)
-            stop = bad
-        else:
-            stop = any(reason in (COMMON, SHORT, NUMBER) for reason in reasons)
+            stop = bad and (enough or stop)
         if reasons:
             rows.append(
                 LintRow(term.surface, term.labels, term.matches, tuple(reasons), term.where, right, wrong, stop)
@@ -139,13 +139,15 @@ def _terms(source: Source, tally: Tally) -> dict[str, _Term]:
         elif entry.label in before.labels:  # spelt in another way, hence found elsewhere
             found[key] = before._replace(matches=before.matches + times)
         else:  # found together
-            found[key] = before._replace(labels=(*before.labels, entry.label), matches=max(before.matches, times))
+            labels = (*before.labels, entry.label)
+            found[key] = _Term(before.surface, labels, max(before.matches, times), before.where, together=True)
     terms: dict[str, _Term] = {}
     for (_, form), term in found.items():
         if form in terms:  # in the list of another document
             before = terms[form]
+            worse = max(before, term, key=lambda each: each.together)
             labels = tuple(dict.fromkeys((*before.labels, *term.labels)))
-            term = before._replace(labels=labels, matches=before.matches + term.matches)
+            term = worse._replace(labels=labels, matches=before.matches + term.matches)
         terms[form] = term
     return terms
 

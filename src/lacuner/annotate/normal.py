@@ -1,6 +1,6 @@
 """The normal form of a text, and the way back to the offsets of the original.
 
-Dashes are alike, so are quotes; a run of white space is one space, but a line break between two characters of a script
+Dashes are alike, so are quotes; a run of white space is one space, but a line break beside a character of a script
 without spaces, as Chinese, is nothing; composed and decomposed letters are the same; soft hyphens are not there; and,
 if asked, case is folded. Most texts need none of this but the folding, which is then one call on the whole string. The
 others are cut into plain and odd parts by a regular expression: no loop over characters happens there either, and the
@@ -122,9 +122,13 @@ def _composed(text: str, fold: bool) -> bool:
 @cache
 def _broken_lines() -> re.Pattern[str]:
     """A line break where nobody would put a space. An empty line, or an indented one, begins a paragraph."""
-    _, attached, spaceless = characters()
-    before, after = as_class(spaceless), as_class(spaceless - attached)
-    return re.compile(f"((?<=[{before}])[ \\t]*(?:{_LINE_BREAK.pattern})(?=[{after}]))")
+    word, attached, spaceless = characters()
+    space = as_class(char for char in SPACES if not _LINE_BREAK.match(char))
+    end = f"[{space}]*(?:{_LINE_BREAK.pattern})"
+    rare = "\\U00020000-\\U0003fffd"  # Chinese characters all of them, too many for a set
+    before, after = as_class(spaceless) + rare, as_class(spaceless - attached) + rare
+    either = as_class(word) + after
+    return re.compile(f"((?<=[{before}]){end}(?=[{either}])|(?<=[{as_class(word)}]){end}(?=[{after}]))")
 
 
 def _one_space(_run: str) -> str:

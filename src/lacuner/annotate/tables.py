@@ -12,12 +12,21 @@ from typing import NamedTuple
 from lacuner.annotate.entries import LONGEST, Collector, last_segment
 
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar"}
-_SURFACE = ("surface", "term", "name", "text", "pattern", "phrase", "mention", "entity", "word", "string", "synonym")
-_LABEL = ("label", "type", "class", "category", "tag", "entity_type", "entity type", "classlabel")
+_SURFACE = (
+    *("surface", "term", "name", "text", "pattern", "phrase", "mention", "entity", "word", "string", "synonym"),
+    *("begriff", "wort", "bezeichnung", "terme", "nom", "mot", "término", "nombre", "palabra", "termine", "nome"),
+    *("术语", "名称", "词", "词语", "用語", "名前"),
+)
+_LABEL = (
+    *("label", "type", "class", "category", "tag", "entity_type", "entity type", "classlabel"),
+    *("typ", "klasse", "kategorie", "étiquette", "classe", "catégorie", "etiqueta", "tipo", "clase", "categoría"),
+    *("etichetta", "categoria", "标签", "类型", "类别", "種類"),
+)
 _WEIGHT = ("weight", "score", "confidence", "probability")
 _ID = ("id", "identifier", "uri", "iri", "code", "item", "qid", "cui")
 _ITEM_LABEL = ("itemlabel", "label", "name", "item_label")
 _ALIAS = ("itemaltlabel", "altlabel", "alias", "aliases", "item_alt_label", "itemalias")
+_NAMES = frozenset((*_SURFACE, *_LABEL, *_WEIGHT, *_ID))
 _IN_ONE_CELL = ("itemaltlabel", "altlabel", "item_alt_label")
 _CLASS = ("class", "classlabel", "type", "typelabel", "class_label")
 _SAMPLE = 200
@@ -65,13 +74,21 @@ def read_table(text: str, collector: Collector, separator: str | None = None) ->
         _read_query(rows, header, collector)
         return
     columns = _named_columns(header, collector)
+    if columns is None and all(name in _NAMES for name in header):
+        missing = "terms (surface)" if _find(header, _SURFACE) is None else "labels (label), nor is one given for all"
+        collector.problem(first[0], f"this header names no column of {missing}")
+        return
     sample = [*islice(rows, _SAMPLE)]
     if columns is None:
         sample = [first, *sample]
         columns = _counted_columns(sample, collector)
-    for batch in (sample, rows):
-        for line, cells in batch:
+    for line, cells in sample:
+        if len(cells) > 1 and all(cell.strip().lower() in _NAMES for cell in cells):
+            collector.problem(line, "this looks like a header, but it is not the first row")
+        else:
             _add_row(line, cells, columns, separator, collector)
+    for line, cells in rows:
+        _add_row(line, cells, columns, separator, collector)
     _doubt_columns(collector, None if columns.label is None else columns.label + 1)
 
 
@@ -81,6 +98,7 @@ def _add_row(line: int, cells: list[str], columns: _Columns, separator: str, col
         hint = f" (is a {other} used instead of a {SEPARATORS[separator]}?)" if other else ""
         if columns.label is not None and collector.label is None:
             wanted = f"{columns.label + 1} columns are needed, separated by a {SEPARATORS[separator]}"
+            wanted += ", or one label for all" if len(cells) == 1 and not hint else ""
             collector.problem(line, f"this row has {_count(cells)}, but {wanted}{hint}")
             return
     if len(cells) > columns.width:
@@ -147,7 +165,7 @@ def _doubt_columns(collector: Collector, column: int | None) -> None:
         collector.problem(line, sentence, note=True)
         return
     others = [times for label, times in labels.items() if label != first]
-    if labels.total() > 3 and labels[first] == 1 and others and min(others) > 1:
+    if labels.total() > 2 and labels[first] == 1 and others and min(others) > 1:
         sentence = f"only this row has the label {first!r}; if it is a header, name its columns surface and label"
         collector.problem(line, sentence, note=True)
 

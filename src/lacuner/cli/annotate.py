@@ -44,7 +44,7 @@ def annotate(
     stop: Annotated[list[Path] | None, typer.Option("--stop", help="Terms never to match, one a line.")] = None,
     regex: Annotated[
         list[str] | None,
-        typer.Option("--regex", metavar="LABEL=PATTERN", help="A pattern as a source; may be repeated."),
+        typer.Option("--regex", metavar="LABEL=PATTERN", help="A source; without a label: unsure. May be repeated."),
     ] = None,
     capitalised: Annotated[
         bool, typer.Option("--capitalised", help="Capitalised phrases that nothing else labels become unsure spans.")
@@ -84,6 +84,7 @@ def annotate(
     from lacuner.noise import Measuring
 
     _check(bool(dictionary or regex or capitalised), workers, out)
+    options.keep_inputs({"--out": out, "--report": report}, corpus, gold, *(dictionary or ()), *(stop or ()))
     stops = stop_terms(stop)
     matching = {"case": case, "overlaps": overlaps, "spacing": spacing, "stop": stops}
     files = {"format": dictionary_format, "encoding": dictionary_encoding}
@@ -110,7 +111,10 @@ def annotate(
     measured = measuring.result() if truth else None
     labelling = Labelling(
         title=f"Weak labels of {corpus.name}",
-        settings={"corpus": corpus, "dictionary": dictionary, "gold": gold, **matching, "stop": stop, **combining},
+        settings={
+            **{"corpus": corpus, "dictionary": dictionary, "label": label, "map": map_, "gold": gold},
+            **{"regex": regex, "capitalised": capitalised, **matching, "stop": stop, **combining},
+        },
         tally=tally,
         sources=sources,
         examples=examples,
@@ -123,6 +127,8 @@ def annotate(
     if truth and measured:
         having = f"{measured.scores.documents:,} of {tally.documents:,} documents have gold"
         report_lost(truth.lost, f"read {gold}: {having}")
+        if not measured.scores.exact.gold:
+            say(f"{gold}: there is no entity in this gold, so that every label counts as wrong")
     for sentence in labelling.problems[len(given.problems) :]:
         say(sentence)
     report_lost(tally.lost, "labelled")

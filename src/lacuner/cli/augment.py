@@ -43,6 +43,7 @@ def augment(
     from lacuner.recipes.masked_models import open_masked_model
     from lacuner.recipes.parts import EncoderConfig
 
+    options.keep_inputs({"--out": out}, corpus)
     model = open_masked_model(EncoderConfig(name=encoder if ":" in encoder else f"run:{encoder}"))
     reading = Watched(
         corpus,

@@ -51,6 +51,7 @@ def check(
 
     if out is not None and (not fix or len(corpora) > 1):
         raise ConfigError("--out goes with --fix and a single corpus")
+    options.keep_inputs({"--out": out}, *corpora)
     reading = replace(
         options.read_options(encoding, scheme, words, (separator, token_column, tag_column)), keep_bad_spans=True
     )

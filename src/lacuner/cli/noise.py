@@ -47,6 +47,7 @@ def corrupt(
     from lacuner.noise import Noise
     from lacuner.noise import corrupt as corrupted
 
+    options.keep_inputs({"--out": out}, gold)
     rates = {label: _rate(label, rate) for label, rate in (each.partition("=")[::2] for each in drop_type or [])}
     values = {"drop": drop, "drop_types": rates, "by_surface": by_surface, "wrong_type": wrong_type, "shift": shift}
     noise = make_config(Noise, {**values, "seed": seed})

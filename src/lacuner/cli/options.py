@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lacuner.corpus import FORMATS, ReadOptions
 from lacuner.corpus.tags import SCHEMES
+from lacuner.errors import ConfigError
 
 Format = Annotated[
     str | None,
@@ -32,6 +34,18 @@ Words = Annotated[
     str, typer.Option("--words", help="Words of texts that have none: unicode (CJK characters alone), or space.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
+
+
+def keep_inputs(outputs: dict[str, Path | None], *inputs: Path | None) -> None:
+    """Refuse to write over what is read, or twice to the same place; `outputs` by the option that names them."""
+    places = {path.resolve() for path in inputs if path is not None}
+    for option, path in outputs.items():
+        if path is not None:
+            place = path.resolve()
+            if place in places:
+                raise ConfigError(f"{option} {path} is a file that this command reads, or writes already")
+            places.add(place)
+
 
 _NAMED = {"tab": "\t", "space": " ", r"\t": "\t"}
 

@@ -36,6 +36,7 @@ def predict(
     from lacuner.models.files import load
     from lacuner.models.tagger import Tagger
 
+    options.keep_inputs({"--out": out}, corpus)
     if on_long not in ("window", "error"):
         raise ConfigError(f"--on-long is window or error, not {on_long!r}")
     tagger = load(run)

@@ -69,7 +69,7 @@ def dictionary_sources(
         for problem in mine[:PROBLEMS]:
             say(problem)
         if len(mine) > PROBLEMS:
-            say(f"{file}: {len(mine) - PROBLEMS:,} more problems, all of them in the report")
+            say(f"{file}: {len(mine) - PROBLEMS:,} more problems, all of them in the report (--report)")
         name = file.stem if names.count(file.stem) == 1 else str(file)
         sources = []
         if len(found.entries):
@@ -128,6 +128,7 @@ def rule_sources(
         label, equals, pattern = each.partition("=")
         if not equals or not pattern:
             raise ConfigError(f"--regex is written LABEL=PATTERN, not {each!r}")
+        label = label.strip()
         rules.append(regex_source(label, pattern, name=_free(f"regex {label}".strip(), [*others, *rules])))
     if capitalised:
         rules.append(capitalised_source(name=_free("capitalised", [*others, *rules])))

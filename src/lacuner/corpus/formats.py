@@ -71,9 +71,9 @@ def read(
     `seen` is told how many bytes have been read, for a progress bar.
     """
     path = Path(path)
-    found = format_of(path, format)
     if not path.exists():
         raise CorpusError("there is no such file or folder", file=path)
+    found = format_of(path, format)
     if options.words not in ("unicode", "space"):
         raise ConfigError(f"words are split by unicode or by space, not by {options.words!r}")
     if options.scheme is not None and options.scheme not in SCHEMES:

@@ -93,7 +93,8 @@ def _decoded(path: str | PathLike[str], encoding: str, seen: Seen | None) -> Ite
                 line += text.count("\n")
     except UnicodeDecodeError as error:
         line += error.object[: error.start].decode(encoding, "ignore").count("\n")
-        raise CorpusError(f"this is not {encoding} text ({error.reason})", file=path, line=line) from error
+        sentence = f"this is not {encoding} text ({error.reason}); name its encoding, if it has another"
+        raise CorpusError(sentence, file=path, line=line) from error
     except OSError as error:
         raise CorpusError(f"cannot read this file: {error.strerror or error}", file=path) from error
 
