@@ -105,7 +105,9 @@ def test_check_sees_texts_shared_between_splits(run: Run, gold: Path, tmp_path: 
     [
         (("evaluate", "missing.conll", "--gold", "gold.conll"), "missing.conll: there is no such file or folder"),
         (("evaluate", "gold.conll", "--gold", "gold.conll", "--format", "brat"), "there is no format 'brat'"),
-        (("evaluate", "gold.xyz", "--gold", "gold.conll"), "gold.xyz: the ending tells no format"),
+        (("evaluate", "gold.xyz", "--gold", "gold.conll"), "gold.xyz: there is no such file or folder"),
+        (("noise", "corrupt", "gold.conll", "--out", "x.xyz"), "x.xyz: the ending tells no format"),
+        (("noise", "corrupt", "gold.conll", "--out", "gold.conll"), "is a file that this command reads"),
         (("noise", "corrupt", "gold.conll", "--drop", "1.5", "--out", "x.jsonl"), "drop: input should be less than"),
         (
             ("noise", "corrupt", "gold.conll", "--drop-type", "PER", "--out", "x.jsonl"),

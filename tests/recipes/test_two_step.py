@@ -161,6 +161,7 @@ def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path:
     assert not tagger.model.head.non_entity
     tagger = two_step.train(Splits(weak=weak), config("complete=0.001"), Run(tmp_path / "complete", {"seed": 1}))
     assert not tagger.model.head.non_entity, "labels that look complete need none"
+    assert not (tmp_path / "complete" / "removed.jsonl").read_text(), "and nothing is removed"
 
 
 @pytest.mark.parametrize("removed", ["marginal", "drop"])

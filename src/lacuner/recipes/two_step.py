@@ -8,9 +8,10 @@ Assumes: that labels are right, and that entities without a label look like thos
 Needs: weak; with dev it can search for its settings.
 Costs: one training and the exploration, which is about a fifth of it; six more at half the epochs with `search`.
 Departs from the authors: how many words are removed is estimated from the weak labels, where the paper takes 0.3 to
-    10 % and chooses by dev. Non-entities have at most the width of the widest entity. The exploration's learning rate
-    falls to zero within it. Where labels look complete, no non-entities are drawn: they would cost a point on BC5CDR's
-    dev. `removed = drop` is our reading of a damaged formula; `marginal` is the partial CRF.
+    10 % and chooses by dev. Non-entities have at most the width of the widest entity. The exploration's steps are
+    larger than usual, and its learning rate falls to zero within it. Where labels look complete, no non-entities are
+    drawn and nothing is removed: that would cost a point on BC5CDR's dev, and one on EC's. `removed = drop` is our
+    reading of a damaged formula; `marginal` is the partial CRF.
 Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for enhancing named entity recognition
     using PU-learning and negative sampling", IJSWIS 20.
 """
@@ -72,7 +73,8 @@ class Config(BaseConfig):
     sample: float = Field(0.1, ge=0, le=1)
     """Non-entities drawn from a sentence, a word of it (gamma); 0: none."""
     complete: float = Field(0.8, gt=0, le=1)
-    """From this labelled share of the entities on, as the exploration sees it, no non-entities are drawn."""
+    """From this labelled share of the entities on, as the exploration sees it, no non-entities are drawn, and nothing
+    is removed unless `remove` says how much. A search decides for itself."""
     removed: Unknown = "marginal"
     """CRF: what becomes of a removed word: any tag (`marginal`), or out of the chain (`drop`)."""
     search: bool = False
@@ -105,8 +107,9 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     epochs = max(config.explore, EXPLORED) if searching else config.explore
     explored = explore(docs, config, epochs, run, each=searching or config.each_epoch)
     task = _Task(docs, splits.dev, config, run, explored)
-    share = explored.missing_share(config.explore) if config.remove is None else config.remove
-    complete = explored.labelled_share(config.explore) >= config.complete
+    complete = not searching and explored.labelled_share(config.explore) >= config.complete
+    estimated = 0.0 if complete else explored.missing_share(config.explore)
+    share = estimated if config.remove is None else config.remove
     choice = Choice(config.explore, share, 0.0 if complete else config.sample)
     if searching:
         choice = search(choice, lambda tried, number: _dev_f1(task, tried, number))
