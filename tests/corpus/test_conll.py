@@ -161,6 +161,7 @@ def test_impossible_options_are_refused(tmp_path: Path) -> None:
         read_text(tmp_path, "a\tO\n", scheme="BIO2")
     with pytest.raises(CorpusError, match="no such file"):
         read(tmp_path / "missing.conll")
+    (tmp_path / "x.doc").touch()
     with pytest.raises(CorpusError, match="tells no format"):
         read(tmp_path / "x.doc")
 
