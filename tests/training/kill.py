@@ -25,7 +25,7 @@ from lacuner.config import load_config
 from lacuner.demo import build
 from lacuner.models import files as model_files
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import RECIPES, completion, confidence, removed, suspects
+from lacuner.recipes import RECIPES, completion, confidence, fill, removed, suspects
 from lacuner.recipes.parts import Splits
 from lacuner.recipes.train import train
 from lacuner.training import loop, run
@@ -68,7 +68,7 @@ def arm(point: str) -> None:
                     stream.flush()
                     die()
 
-        for module in (run, model_files, suspects, removed, completion, confidence):
+        for module in (run, model_files, suspects, removed, completion, confidence, fill):
             module.atomic_write = half  # type: ignore[attr-defined]
 
 
@@ -104,7 +104,14 @@ def in_child(*args: Any) -> int:
 
 def digest(folder: Path) -> dict[str, str]:
     names = ["model/model.safetensors", "model/config.json", "model/names.json", "metrics.jsonl", "suspects.jsonl"]
-    names += ["removed.jsonl", "o_values.safetensors", "completed.jsonl", "labels.json", "confidence.json"]
+    names += [
+        "removed.jsonl",
+        "o_values.safetensors",
+        "completed.jsonl",
+        "labels.json",
+        "confidence.json",
+        "filled.jsonl",
+    ]
     found = [folder / name for name in names if (folder / name).exists()]
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
 

@@ -1,4 +1,4 @@
-"""Spans judged by models that have not learned from them: each half of the corpus by the model of the other half."""
+"""Spans judged by models that have not learned from them: each part of the corpus by the model of the others."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ Judge = Callable[[Tensor], Tensor]
 """From logits `[batch, words, widths, classes]` to a number a span."""
 
 
+def cut(docs: Sequence[Document], count: int) -> np.ndarray:
+    """Which part each document belongs to; copies of a text stay together."""
+    part = np.array([crc32(doc.text.encode("utf-8", "surrogatepass")) % count for doc in docs])
+    for number in range(count):
+        if not any(doc.spans for doc, its in zip(docs, part, strict=True) if its != number):
+            raise TrainingError("there are too few documents with labels to judge each part of them by the others")
+    return part
+
+
 def judged_by_halves(
     spans: SpanSet, docs: Sequence[Document], learn: Callable[[Sequence[Document], str], Model], judge: Judge
 ) -> Tensor:
@@ -28,11 +37,9 @@ def judged_by_halves(
     `learn` trains a model with some of the documents under a name; its encoder must read as that of `spans` does.
     """
     found = torch.zeros(spans.open.known.shape)
-    half_of = np.array([crc32(doc.text.encode()) % 2 for doc in docs])  # copies of a text stay together
+    half_of = cut(docs, 2)
     for half in (0, 1):
         others = [doc for doc, its in zip(docs, half_of, strict=True) if its != half]
-        if not any(doc.spans for doc in others):
-            raise TrainingError("there are too few documents with labels to judge each half of them by the other")
         model = learn(others, f"half{half}").eval()
         mine = np.flatnonzero(half_of[spans.data.sentences.document] == half)
         mine = mine[np.argsort(spans.data.features.costs[mine], kind="stable")]
