@@ -14,6 +14,8 @@ from lacuner.bench.spec import Spec
 from lacuner.evaluate.compare import Comparison, compare
 
 YARDSTICKS = ("supervised", "oracle")
+SAMPLES = 2_000
+"""Draws of a comparison: with a hundred of them in a table, five times as many would take minutes."""
 
 
 class Figure(NamedTuple):
@@ -116,7 +118,7 @@ def comparisons(lines: Sequence[Line], spec: Spec) -> Iterator[Tested]:
             if not one or not two or all(one.rows[seed]["key"] == two.rows[seed]["key"] for seed in seeds):
                 continue
             counts = [sum(unpack(line.rows[seed]["sentences_test"]) for seed in seeds) for line in (one, two)]
-            yield Tested(*place[:3], first, second, len(seeds), compare(*counts))  # type: ignore[arg-type]
+            yield Tested(*place[:3], first, second, len(seeds), compare(*counts, samples=SAMPLES))  # type: ignore[arg-type]
 
 
 def _pairs(spec: Spec) -> Sequence[tuple[str, str]]:

@@ -55,7 +55,7 @@ def table(bench: Bench, lines: Sequence[Line], tested: Sequence[Tested], command
 
 _SIGNIFICANCE = (
     "Difference in F1 (points) between two recipes, with its 95 % interval, and how likely chance alone would bring "
-    "as much: by paired bootstrap and by approximate randomisation over the test sentences (10,000 draws each, "
+    "as much: by paired bootstrap and by approximate randomisation over the test sentences (2,000 draws each, "
     "two-sided; the counts of all seeds are added up)."
 )
 _ACCURACY = "The share of words, of gold's spans and of whole sentences that are right, in per cent."
