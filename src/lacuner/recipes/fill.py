@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 
 import numpy as np
 from pydantic import Field
@@ -46,7 +47,7 @@ SOURCE = "fill"
 FILLED = "filled.jsonl"
 """In the run folder: the documents with what was added."""
 FEW = 0.2
-"""With a smaller share of the labels found than this, nobody can say how many are missing."""
+"""How many are missing is judged where at least this share of the labels that are found at all is found."""
 
 
 class Config(BaseConfig):
@@ -82,17 +83,22 @@ class Evidence:
         Of these the models should find as large a share as of the labels, at each probability. What they find besides
         is wrong, and there is least of it among what they are surest of.
         """
-        shares = np.arange(1, len(self.labelled) + 1) / max(self.labels, 1)
-        counts = self._others_above(np.sort(self.labelled)[::-1])
-        enough = shares >= FEW * min(shares[-1], 1.0) if len(shares) else shares
-        return float((counts[enough] / shares[enough]).min()) if len(shares) else 0.0
+        if not len(self.labelled):
+            return 0.0
+        scores, shares = self._found_again()
+        enough = shares >= FEW * shares[-1]
+        return float((self._others_above(scores)[enough] / shares[enough]).min())
 
     def threshold(self, share: float) -> float:
-        """The lowest probability at which this share of the other spans is right, as it seems; above 1: nowhere."""
+        """The lowest probability at which this share of the other spans is right, as it seems; infinite: nowhere."""
+        scores, shares = self._found_again()
+        enough = shares * self.missing() >= share * np.maximum(self._others_above(scores), 1)
+        return float(scores[enough].min()) if enough.any() else inf
+
+    def _found_again(self) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities, and the share of the labels that is found with each of them or a higher one."""
         scores = np.sort(self.labelled)[::-1]
-        right = np.arange(1, len(scores) + 1) / max(self.labels, 1) * self.missing()
-        enough = right >= share * np.maximum(self._others_above(scores), 1)
-        return float(scores[enough].min()) if enough.any() else 2.0
+        return scores, np.arange(1, len(scores) + 1) / max(self.labels, 1)
 
     def _others_above(self, scores: np.ndarray) -> np.ndarray:
         return len(self.others) - np.searchsorted(np.sort(self.others), scores)
