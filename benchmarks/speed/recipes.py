@@ -19,8 +19,8 @@ def measure(quick: bool = False) -> list[Row]:
     from lacuner.recipes.parts import Splits
     from lacuner.recipes.train import train
 
-    found = documents(400)
-    docs, dev = [replace(doc, complete=False) for doc in found[:300]], found[300:]
+    found = documents(200)
+    docs, dev = [replace(doc, complete=False) for doc in found[:150]], found[150:]
     number = count()
     with tempfile.TemporaryDirectory() as folder:
 
@@ -28,7 +28,7 @@ def measure(quick: bool = False) -> list[Row]:
             config = load_config(RECIPES[recipe].Config, settings=["head.kind=token"])
             train(recipe, Splits(weak=docs, dev=dev), Path(folder) / str(next(number)), config)
 
-        times = in_turns({name: partial(learn, name) for name in ("trust", "two_step")}, 2 if quick else 3)
+        times = in_turns({name: partial(learn, name) for name in ("trust", "two_step")}, 2 if quick else 5)
     words = sum(len(doc.words or ()) for doc in docs)
     speed = {name: words / min(seconds) for name, seconds in times.items()}
     return [
