@@ -78,7 +78,7 @@ def annotate(
     from lacuner.annotate import annotate as annotated
     from lacuner.annotate import lint as linted
     from lacuner.annotate.report import Examples, Labelling, report_json, write_report
-    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.cli.show import Watched, print_json, say
     from lacuner.cli.sources import dictionary_sources, named_pairs, rule_sources, stop_terms, unused_terms
     from lacuner.corpus import write
     from lacuner.noise import Measuring
@@ -123,16 +123,7 @@ def annotate(
         lost={"reading": docs.lost, "writing": lost},
         problems=[*given.problems, *unused_terms(given.by_document, unseen)],
     )
-    report_lost(docs.lost, f"read {corpus}: {docs.documents:,} documents")
-    if truth and measured:
-        having = f"{measured.scores.documents:,} of {tally.documents:,} documents have gold"
-        report_lost(truth.lost, f"read {gold}: {having}")
-        if not measured.scores.exact.gold:
-            say(f"{gold}: there is no entity in this gold, so that every label counts as wrong")
-    for sentence in labelling.problems[len(given.problems) :]:
-        say(sentence)
-    report_lost(tally.lost, "labelled")
-    report_lost(lost, f"wrote {out}")
+    _account_for(labelling, docs, truth, out, labelling.problems[len(given.problems) :])
     if report is not None:
         write_report(report, labelling)
         say(f"wrote {report}")
@@ -152,6 +143,26 @@ def _check(sources: bool, workers: int | None, out: Path) -> None:
     if workers is not None and workers < 1:
         raise ConfigError(f"--workers is {workers}, but at least 1 process has to do the work")
     format_of(out)
+
+
+def _account_for(
+    labelling: Labelling, docs: Watched, truth: Watched | None, out: Path, problems: Iterable[str]
+) -> None:
+    """Say what was read, labelled and written, and what was lost on the way."""
+    from lacuner.cli.show import report_lost, say
+    from lacuner.noise import Measurement
+
+    report_lost(docs.lost, f"read {docs.path}: {docs.documents:,} documents")
+    measured, tally = labelling.measured, labelling.tally
+    if truth and isinstance(measured, Measurement):
+        having = f"{measured.scores.documents:,} of {tally.documents:,} documents have gold"
+        report_lost(truth.lost, f"read {truth.path}: {having}")
+        if not measured.scores.exact.gold:
+            say(f"{truth.path}: there is no entity in this gold, so that every label counts as wrong")
+    for sentence in problems:
+        say(sentence)
+    report_lost(tally.lost, "labelled")
+    report_lost(labelling.lost["writing"], f"wrote {out}")
 
 
 def _with_gold(gold: Watched, docs: Iterable[Document]) -> Iterator[tuple[Document | None, Document]]:
