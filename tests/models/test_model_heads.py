@@ -11,7 +11,7 @@ from lacuner.models import span as span_module
 from lacuner.models.angle import AngleOutput, simplex
 from lacuner.models.build import build_head
 from lacuner.models.crf import CRFHead
-from lacuner.models.entity_type import EntityTypeHead, joint_logs
+from lacuner.models.entity_type import EntityTypeHead, entity_and_type, joint_logs
 from lacuner.models.span import SpanHead
 from lacuner.models.token import TokenHead
 from lacuner.types import Annotation, CRFScores, Lost, SpanScores
@@ -201,3 +201,13 @@ def test_dropout_forgets_the_same_features_at_every_word():
     scores = head(torch.ones(2, 6, 64), torch.ones(2, 6, dtype=torch.bool))
     assert torch.allclose(scores.logits[0], scores.logits[0, :1].expand(6, -1))
     assert not torch.allclose(scores.logits[0, 0], scores.logits[1, 0])
+
+
+def test_spans_can_be_asked_for_entity_and_type() -> None:
+    logits = torch.randn(2, 3, 4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    asked = entity_and_type(SpanScores(logits, torch.ones(2, 3, 4, dtype=torch.bool)))
+    probs = logits.softmax(dim=-1)
+    torch.testing.assert_close(asked.entity.sigmoid(), 1 - probs[..., 0])
+    torch.testing.assert_close(asked.types.softmax(dim=-1), probs[..., 1:] / probs[..., 1:].sum(dim=-1, keepdim=True))
+    torch.testing.assert_close(joint_logs(asked.entity, asked.types), asked.logits)
+    assert entity_and_type(asked) is asked

@@ -52,7 +52,7 @@ def test_sharpened_labels_equal_numpy() -> None:
 
 
 def believed(tmp_path: Path, docs: list[Document]) -> tuple[Any, Believed]:
-    config = Config()
+    config = load_config(Config, settings=["head.kind=entity_type"])
     model = new_model(config.encoder, config.head, docs, Run(tmp_path, {"seed": 1}))
     return model, believed_set(model, docs, Lost())
 
@@ -79,6 +79,25 @@ def test_what_the_model_does_not_believe_is_left_out(tmp_path: Path, monkeypatch
     assert kept == [True] * 6
 
 
+def test_spans_are_doubted_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    doc = Document("1", "aa bb cc", spans=(Span(0, 5, "A"), Span(6, 8, "B")), unsure=(), complete=False)
+    config = load_config(Config, settings=["head.kind=span", "head.width=2", "guard=1.0", "tau=0.7"])
+    model = new_model(config.encoder, config.head, [doc], Run(tmp_path, {"seed": 1}))
+    weak = believed_set(model, [doc], Lost())
+    joint = torch.tensor(
+        [[[0.9, 0.5, 0.5], [0.1, 0.6, 0.4]], [[0.1, 0.5, 0.5], [0.4, 0.5, 0.5]], [[0.9, 0.1, 0.9]] * 2]
+    )
+    monkeypatch.setattr(noise_robust, "of_words", lambda *_: joint)
+    # "aa" may be an entity, "aa bb" is hardly an A, "bb" is nothing, "bb cc" may be something, "cc" is a B
+    assert noise_robust.kept_words(model, weak, config).tolist() == [[False, False], [True, False], [True, True]]
+
+
+def test_a_threshold_is_chosen_on_dev(tmp_path: Path) -> None:
+    config = load_config(Config, settings=[*QUICK, "head.kind=span", "head.threshold=dev", "train.epochs=3"])
+    train("roster", Splits(weak=WEAK, dev=GOLD), tmp_path / "run", config, say=lambda _: None)
+    assert 0 < load(tmp_path / "run").model.head.threshold < 1
+
+
 def test_half_of_the_unlabelled_words_are_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[torch.Tensor] = []
     made = noise_robust._step
@@ -98,9 +117,10 @@ def test_half_of_the_unlabelled_words_are_never_seen(tmp_path: Path, monkeypatch
     assert {int(known.sum()) for known in seen} != {len(plain)} and labelled.any()
 
 
-def test_the_stages_and_what_was_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["entity_type", "span"])
+def test_the_stages_and_what_was_left_out(kind: str, tmp_path: Path) -> None:
     said: list[str] = []
-    run_roster(tmp_path / "run", "tau=0.6", "guard=1.0", say=said.append)
+    run_roster(tmp_path / "run", f"head.kind={kind}", "tau=0.6", "q=0.7", "guard=1.0", say=said.append)
     assert stages(tmp_path / "run") == {
         *("robust/1", "robust/1/removed/1", "robust/2", "robust/2/removed/1"),
         *("ensemble", "self_training", "self_training/0"),
@@ -113,7 +133,10 @@ def test_the_stages_and_what_was_left_out(tmp_path: Path) -> None:
         doc = docs[row["document"]]
         assert doc.text[row["start"] : row["end"]] == row["text"]
         assert row["models"] and all(epochs == [2] for epochs in row["models"].values())
-        labelled = [span for span in doc.spans if span.start <= row["start"] and row["end"] <= span.end]
+        place = (row["start"], row["end"])
+        inside = [span for span in doc.spans if span.start <= row["start"] and row["end"] <= span.end]
+        same = [span for span in inside if (span.start, span.end) == place]
+        labelled = same if kind == "span" else inside
         assert [span.label for span in labelled] == ([row["label"]] if row["kind"] == "doubtful" else [])
     assert sum("augmentation is off: the encoder has no masked-word head" in line for line in said) == 1
     assert load(tmp_path / "run").labels

@@ -22,7 +22,7 @@ from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.schemes import TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
 from lacuner.models.token import decode_tags
-from lacuner.types import Annotation, EntityTypeScores, Found, Lost
+from lacuner.types import Annotation, EntityTypeScores, Found, Lost, SpanScores
 
 
 class EntityTypeHead(nn.Module):
@@ -60,3 +60,11 @@ def joint_logs(entity: Tensor, types: Tensor) -> Tensor:
     """Log probabilities of O and of each type, `[..., 1 + types]`, that sum to 1."""
     inside = functional.logsigmoid(entity).unsqueeze(-1) + types.log_softmax(dim=-1)
     return torch.cat([functional.logsigmoid(-entity).unsqueeze(-1), inside], dim=-1)
+
+
+def entity_and_type(scores: EntityTypeScores | SpanScores) -> EntityTypeScores:
+    """The same scores as two questions: any span head can be asked whether, and then of which type."""
+    if isinstance(scores, EntityTypeScores):
+        return scores
+    none, types = scores.logits[..., 0], scores.logits[..., 1:]
+    return EntityTypeScores(types.logsumexp(dim=-1) - none, types, scores.logits.log_softmax(dim=-1), scores.mask)

@@ -15,18 +15,19 @@ from torch import Tensor
 
 from lacuner.files import atomic_write
 from lacuner.losses.gce import entity_type_gce
+from lacuner.models.entity_type import entity_and_type
 from lacuner.models.model import Model
 from lacuner.models.packing import offsets_of
 from lacuner.models.targets import CorpusTargets
 from lacuner.recipes.o_values import Believed
-from lacuner.recipes.parts import HasPlainSettings, new_model, resolved
+from lacuner.recipes.parts import HasPlainSettings, learn_in_stage, new_model
 from lacuner.recipes.removed import REMOVED, places, runs
 from lacuner.recipes.self_training import of_words, once
 from lacuner.recipes.suspects import Suspect
-from lacuner.training.data import TrainingSet, dev_scorer
-from lacuner.training.loop import Step, StepLoss, fit
+from lacuner.training.data import TrainingSet
+from lacuner.training.loop import Step, StepLoss
 from lacuner.training.run import Run
-from lacuner.types import Document, EntityTypeScores, Span
+from lacuner.types import Batch, Document, EntityTypeScores, Span, SpanScores
 
 
 class RobustSettings(HasPlainSettings, Protocol):
@@ -66,9 +67,9 @@ def robust_model(task: Task, config: RobustSettings, number: int) -> tuple[Model
     model = new_model(config.encoder, config.head, task.docs, task.run, name)
     labels, known = task.weak.data.targets.labels, task.weak.data.targets.known
     draw = torch.Generator().manual_seed(task.run.seed_for(name, "dropped"))
-    dropped = torch.from_numpy(task.weak.plain) & (torch.rand(len(known), generator=draw) < config.drop_unlabeled)
+    dropped = torch.from_numpy(task.weak.plain) & (torch.rand(known.shape, generator=draw) < config.drop_unlabeled)
     features = task.weak.data.features
-    targets = CorpusTargets(labels, known & ~dropped, offsets_of(features.lengths), weight=torch.ones(len(known)))
+    targets = CorpusTargets(labels, known & ~dropped, offsets_of(features.lengths), weight=torch.ones(known.shape))
     data = replace(task.weak.data, model=model, targets=targets)
     step = _step(data, config.q)
 
@@ -82,9 +83,7 @@ def robust_model(task: Task, config: RobustSettings, number: int) -> tuple[Model
             targets.weight.copy_(believed_in(epoch))
         return step
 
-    with task.run.stage(name) as stage:
-        settings = resolved(config.train, model, features)
-        rows = fit(model, features, make_step, settings, stage, dev_scorer(model, task.dev))
+    rows = learn_in_stage(data, make_step, config, task.run, task.dev, name).rows
     if not config.removal:
         return model, {}
     seen = (known & ~dropped).numpy()
@@ -97,15 +96,24 @@ def _step(data: TrainingSet, q: float) -> Step:
 
     def step(indices: np.ndarray) -> StepLoss:
         batch, targets = data.batch(indices)
-        entity, types = entity_type_gce(data.model(batch), targets, q)
+        scores = entity_and_type(data.model(batch))
+        entity, types = entity_type_gce(scores, targets, q)
         labelled = targets.labels > 0
         counted = targets.known & (labelled | (targets.weight > 0))
         typed = (targets.known & labelled & (targets.weight > 0)).sum()
         known, words = counted.sum(), float(batch.mask.sum())
-        total = entity.sum() / known.clamp(min=1) + types.sum() / typed.clamp(min=1)
-        return StepLoss(total * words, words, float(known), words)
+        total = entity.sum() / entity_share(known, batch) + types.sum() / typed.clamp(min=1)
+        return StepLoss(total * words, words, float(known), float(scores.mask.sum()))
 
     return step
+
+
+def entity_share(known: Tensor, batch: Batch) -> Tensor:
+    """By what the loss of the entity head is divided: the words that count, also where there are several spans a word.
+
+    A mean over all spans would be next to nothing beside the types'.
+    """
+    return torch.minimum(known.clamp(min=1), batch.mask.sum())
 
 
 def kept_words(model: Model, weak: Believed, config: RobustSettings) -> Tensor:
@@ -117,20 +125,21 @@ def kept_words(model: Model, weak: Believed, config: RobustSettings) -> Tensor:
     """
     joint = of_words(model, weak.data.features, _entity_and_types)
     labels = weak.data.targets.labels.long()
-    inside, types = joint[:, 0], joint[:, 1:]
-    typed = types.gather(1, (labels - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
+    inside, types = joint[..., 0], joint[..., 1:]
+    typed = types.gather(-1, (labels - 1).clamp(min=0).unsqueeze(-1)).squeeze(-1)
     probability = torch.where(labels > 0, typed, 1 - inside)
     kept = probability > config.tau
     doubtable = torch.from_numpy(weak.plain | weak.labelled)
     kept |= ~doubtable
-    for label in range(types.shape[1] + 1):
+    for label in range(types.shape[-1] + 1):
         mine = doubtable & (labels == label)
         if (~kept[mine]).sum() > config.guard * mine.sum():
             kept |= mine
     return kept
 
 
-def _entity_and_types(scores: EntityTypeScores) -> Tensor:
+def _entity_and_types(given: EntityTypeScores | SpanScores) -> Tensor:
+    scores = entity_and_type(given)
     return torch.cat([scores.entity.sigmoid().unsqueeze(-1), scores.types.softmax(dim=-1)], dim=-1)
 
 
@@ -167,6 +176,11 @@ def _spans(
     labels = data.targets.labels.numpy()
     names = ("", *data.model.head.labels)
     for label in np.unique(labels[gone]):
-        first, last = runs(gone & (labels == label), offsets_of(data.features.lengths))
+        mine = gone & (labels == label)
+        if mine.ndim > 1:
+            first, width = np.nonzero(mine)
+            last = first + width + 1
+        else:
+            first, last = runs(mine, offsets_of(data.features.lengths))
         for a, b in zip(first, last, strict=True):
             yield int(document[a]), int(start[a]), int(end[b - 1]), names[label]

@@ -199,10 +199,15 @@ class HasPlainSettings(Protocol):
 
 
 class Learned(NamedTuple):
-    """A tagger, and the F1 on dev of its best epoch; 0 without dev."""
+    """A tagger, and what was measured in each epoch."""
 
     tagger: Tagger
-    f1: float
+    rows: list[dict[str, Any]]
+
+    @property
+    def f1(self) -> float:
+        """That of the best epoch on dev; 0 without dev."""
+        return max((row["dev"]["f1"] for row in self.rows if "dev" in row), default=0.0)
 
 
 def learn_in_stage(
@@ -225,7 +230,7 @@ def learn_in_stage(
     if threshold == "dev" and scored is not None:
         scored()  # that of the weights that were kept
         run.say(f"{name}: on dev a threshold of {model.head.threshold:.3f} is best")
-    return Learned(Tagger(model), max((row["dev"]["f1"] for row in rows if "dev" in row), default=0.0))
+    return Learned(Tagger(model), rows)
 
 
 def learn(docs: Sequence[Document], dev: Sequence[Document] | None, config: HasPlainSettings, run: Run) -> Tagger:

@@ -30,18 +30,19 @@ from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.losses.soft import entity_type_soft
+from lacuner.models.entity_type import entity_and_type
 from lacuner.models.model import Model
 from lacuner.models.packing import offsets_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
 from lacuner.recipes.augmenting import LEAST_TOP5, augmenter_for
-from lacuner.recipes.noise_robust import Task, robust_model, stage_of, write_left_out
+from lacuner.recipes.noise_robust import Task, entity_share, robust_model, stage_of, write_left_out
 from lacuner.recipes.o_values import believed_set
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, new_model, resolved
+from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn_in_stage, new_model, resolved
 from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
 from lacuner.recipes.side_by_side import learn_side_by_side
-from lacuner.training.data import TrainingSet, dev_scorer
-from lacuner.training.loop import Step, StepLoss, fit
+from lacuner.training.data import TrainingSet
+from lacuner.training.loop import Step, StepLoss
 from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
 from lacuner.types import Batch, Features, Lost
@@ -55,7 +56,7 @@ Otherwise = Callable[[], Features]
 class EntityTypeHeadConfig(HeadConfig):
     """What turns vectors into labels: is it an entity, and of which type."""
 
-    kind: Literal["entity_type"] = "entity_type"
+    kind: Literal["entity_type", "span"] = "entity_type"
 
 
 class Config(BaseConfig):
@@ -134,9 +135,9 @@ def learn_part(splits: Splits, config: Config, run: Run, number: int) -> None:
 
 def _soft_set(task: Task, model: Model, probs: Tensor) -> TrainingSet:
     """The training set with soft labels; of what is unsure nothing is ever said."""
-    data = task.weak.data
+    data, weight = task.weak.data, torch.ones(probs.shape[:-1])
     offsets = offsets_of(data.features.lengths)
-    targets = CorpusTargets(data.targets.labels, data.targets.known, offsets, torch.ones(len(probs)), probs.clone())
+    targets = CorpusTargets(data.targets.labels, data.targets.known, offsets, weight, probs.clone())
     return replace(data, model=model, targets=targets)
 
 
@@ -144,19 +145,12 @@ def _distill(task: Task, config: Config, model: Model, mean: Tensor) -> Model:
     """A new model that has learned what the others think on average."""
     data = _soft_set(task, model, mean)
     if config.weigh_types:
-        data.targets.weight = 1 - mean[:, 0]
+        data.targets.weight = 1 - mean[..., 0]
     step = _soft_step(data)
     settings = resolved(config.train, model, data.features)
-    epochs = config.ensemble_epochs or settings.epochs
-    with task.run.stage("ensemble") as stage:
-        fit(
-            model,
-            data.features,
-            lambda _: step,
-            slower(settings, config.ensemble_rate, epochs),
-            stage,
-            dev_scorer(model, task.dev),
-        )
+    settings = slower(settings, config.ensemble_rate, config.ensemble_epochs or settings.epochs)
+    taught = config.model_copy(update={"train": settings})
+    learn_in_stage(data, lambda _: step, taught, task.run, task.dev, "ensemble")
     return model
 
 
@@ -167,31 +161,23 @@ def _self_train(task: Task, config: Config, model: Model, mean: Tensor) -> None:
 
     def sharpened() -> dict[str, Tensor]:
         joint = of_words(model, features, probabilities)
-        inside = 1 - joint[:, 0]
+        inside = 1 - joint[..., 0]
         counted = (inside >= config.confident) & data.targets.known
-        types = sharpen(joint[:, 1:] / inside.clamp(min=1e-9).unsqueeze(1), counted)
+        types = sharpen(joint[..., 1:] / inside.clamp(min=1e-9).unsqueeze(-1), counted)
         return {"types": types, "counted": counted}
 
     def make_step(epoch: int) -> Step:
         found = once(task.run, f"self_training/{epoch}", sharpened)
-        entity = (1 - mean[:, :1]).clamp(min=1e-6)
+        entity = (1 - mean[..., :1]).clamp(min=1e-6)
         assert data.targets.probs is not None and data.targets.weight is not None
-        data.targets.probs.copy_(torch.cat([1 - entity, entity * found["types"]], dim=1))
+        data.targets.probs.copy_(torch.cat([1 - entity, entity * found["types"]], dim=-1))
         data.targets.weight.copy_(found["counted"])
         return _soft_step(data, None if otherwise is None else otherwise())
 
     settings = resolved(config.train, model, features)
-    epochs = config.self_epochs or ceil(settings.epochs / 3)
-    with task.run.stage("self_training") as stage:
-        fit(
-            model,
-            features,
-            make_step,
-            slower(settings, config.self_rate, epochs),
-            stage,
-            dev_scorer(model, task.dev),
-            start_counts=True,
-        )
+    settings = slower(settings, config.self_rate, config.self_epochs or ceil(settings.epochs / 3))
+    taught = config.model_copy(update={"train": settings})
+    learn_in_stage(data, make_step, taught, task.run, task.dev, "self_training", start_counts=True)
 
 
 def _otherwise(task: Task, config: Config, model: Model) -> Otherwise | None:
@@ -216,18 +202,18 @@ def _soft_step(data: TrainingSet, otherwise: Features | None = None) -> Step:
 
     def step(indices: np.ndarray) -> StepLoss:
         batch, targets = data.batch(indices)
-        scores = model(batch)
+        scores = entity_and_type(model(batch))
         entity, types = entity_type_soft(scores, targets)
         known = (targets.known & scores.mask).sum()
         typed = (targets.weight * targets.known).sum().clamp(min=1)
-        total = entity.sum() / known.clamp(min=1) + types.sum() / typed
+        total = entity.sum() / entity_share(known, batch) + types.sum() / typed
         if otherwise is not None:
             other: Batch = model.encoder.collate(otherwise, indices)
-            again = model(other.to(batch.mask.device))
+            again = entity_and_type(model(other.to(batch.mask.device)))
             agree = (again.types.argmax(dim=-1) == scores.types.argmax(dim=-1)) & targets.known & (targets.weight > 0)
             _, types = entity_type_soft(again, replace(targets, weight=targets.weight * agree))
             total = total + types.sum() / agree.sum().clamp(min=1)
         words = float(batch.mask.sum())
-        return StepLoss(total * words, words, float(known), words)
+        return StepLoss(total * words, words, float(known), float(scores.mask.sum()))
 
     return step
