@@ -86,8 +86,8 @@ def _without_effect(config: Config, defaults: Config, where: str = "") -> Iterat
     """What somebody has set although it does nothing, in words; a default that does nothing is nobody's mistake."""
     for name, field in type(config).model_fields.items():
         value, usual = getattr(config, name), getattr(defaults, name, None)
-        if isinstance(value, Config) and isinstance(usual, Config):
-            yield from _without_effect(value, usual, f"{where}{name}.")
+        if isinstance(value, Config):
+            yield from _without_effect(value, usual if isinstance(usual, Config) else type(value)(), f"{where}{name}.")
         for mark in field.metadata:
             if not isinstance(mark, OnlyWith) or value == usual:
                 continue

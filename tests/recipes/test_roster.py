@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ import torch
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.demo import build
+from lacuner.errors import ConfigError
 from lacuner.models.files import load
 from lacuner.recipes import noise_robust, roster
 from lacuner.recipes.o_values import Believed, believed_set
 from lacuner.recipes.parts import Splits, new_model
 from lacuner.recipes.pretraining import PretrainConfig, pretrain
-from lacuner.recipes.roster import Config
+from lacuner.recipes.roster import SPANS, WORDS, Config, RosterHeadConfig, suited
 from lacuner.recipes.self_training import sharpen
 from lacuner.recipes.train import Trained, train
 from lacuner.training.run import Run
@@ -52,7 +54,7 @@ def test_sharpened_labels_equal_numpy() -> None:
 
 
 def believed(tmp_path: Path, docs: list[Document]) -> tuple[Any, Believed]:
-    config = load_config(Config, settings=["head.kind=entity_type"])
+    config = suited(Config(head=RosterHeadConfig()), docs)
     model = new_model(config.encoder, config.head, docs, Run(tmp_path, {"seed": 1}))
     return model, believed_set(model, docs, Lost())
 
@@ -70,18 +72,34 @@ def test_what_the_model_does_not_believe_is_left_out(tmp_path: Path, monkeypatch
     assert words_of(doc)[4] == (12, 14)
     joint = opinion(weak, [0.1, 0.1, 0.9, 0.1, 0.99, 0.99], [[0.9, 0.1], [0.9, 0.1], *[[0.5, 0.5]] * 4])
     monkeypatch.setattr(noise_robust, "of_words", lambda *_: joint)
-    kept = noise_robust.kept_words(model, weak, Config(guard=1.0)).tolist()
+    words = suited(Config(head=RosterHeadConfig()), [doc])
+    kept = noise_robust.kept_words(model, weak, words.model_copy(update={"guard": 1.0})).tolist()
     assert kept == [True, False, False, True, True, True]
     # of B all would be lost, of O half
-    kept = noise_robust.kept_words(model, weak, Config(guard=0.9)).tolist()
+    kept = noise_robust.kept_words(model, weak, words.model_copy(update={"guard": 0.9})).tolist()
     assert kept == [True, True, False, True, True, True]
-    kept = noise_robust.kept_words(model, weak, Config(guard=0.4)).tolist()
+    kept = noise_robust.kept_words(model, weak, words.model_copy(update={"guard": 0.4})).tolist()
     assert kept == [True] * 6
+
+
+def test_what_is_not_said_follows_from_the_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(*settings: str) -> dict[str, Any]:
+        config = suited(load_config(Config, settings=settings), WEAK)
+        return {name: getattr(config, name) for name in WORDS}
+
+    assert chosen() == SPANS
+    assert chosen("q=0.7") == {**SPANS, "q": 0.7}
+    assert chosen("head.kind=entity_type") == WORDS
+    assert chosen("head.kind=span", "tau=0.7") == {**SPANS, "tau": 0.7}
+    monkeypatch.setattr(roster, "open_encoder", lambda *_: SimpleNamespace(config=lambda: {"kind": "pretrained"}))
+    assert chosen() == WORDS
+    with pytest.raises(ConfigError, match=r"head\.threshold=dev has no effect together with head\.kind=entity_type"):
+        chosen("head.threshold=dev")
 
 
 def test_spans_are_doubted_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     doc = Document("1", "aa bb cc", spans=(Span(0, 5, "A"), Span(6, 8, "B")), unsure=(), complete=False)
-    config = load_config(Config, settings=["head.kind=span", "head.width=2", "guard=1.0", "tau=0.7"])
+    config = suited(load_config(Config, settings=["head.kind=span", "head.width=2", "guard=1.0", "tau=0.7"]), [doc])
     model = new_model(config.encoder, config.head, [doc], Run(tmp_path, {"seed": 1}))
     weak = believed_set(model, [doc], Lost())
     joint = torch.tensor(
@@ -107,7 +125,7 @@ def test_half_of_the_unlabelled_words_are_never_seen(tmp_path: Path, monkeypatch
         return made(data, q)
 
     monkeypatch.setattr(noise_robust, "_step", spy)
-    run_roster(tmp_path / "run", "train.epochs=1", "self_training=false", "ensemble_epochs=1")
+    run_roster(tmp_path / "run", "head.kind=entity_type", "train.epochs=1", "self_training=false", "ensemble_epochs=1")
     _, weak = believed(tmp_path / "x", WEAK)
     labelled, plain = torch.from_numpy(weak.labelled), torch.from_numpy(weak.plain)
     docs = 2

@@ -74,7 +74,7 @@ def summarise(bench: Bench) -> list[Line]:
 
 def _head(line: Line) -> str | None:
     for row in line.rows.values():
-        return str(row["config"].get("head", {}).get("kind"))
+        return str(((row.get("model") or row["config"]).get("head") or {}).get("kind"))
     return None
 
 

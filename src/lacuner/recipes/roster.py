@@ -18,7 +18,7 @@ Reference: Meng et al. (2021), "Distantly-supervised named entity recognition wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Literal
@@ -38,14 +38,14 @@ from lacuner.models.targets import CorpusTargets
 from lacuner.recipes.augmenting import LEAST_TOP5, augmenter_for
 from lacuner.recipes.noise_robust import Task, entity_share, robust_model, stage_of, write_left_out
 from lacuner.recipes.o_values import believed_set
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn_in_stage, new_model, resolved
+from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn_in_stage, new_model, open_encoder, resolved
 from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
 from lacuner.recipes.side_by_side import learn_side_by_side
 from lacuner.training.data import TrainingSet
 from lacuner.training.loop import Step, StepLoss
 from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
-from lacuner.types import Batch, Features, Lost
+from lacuner.types import Batch, Document, Features, Lost
 
 NEEDS = ("weak",)
 USES: tuple[str, ...] = ()
@@ -53,8 +53,8 @@ Otherwise = Callable[[], Features]
 """Makes features of the same sentences said otherwise."""
 
 
-class EntityTypeHeadConfig(HeadConfig):
-    """What turns vectors into labels: is it an entity, and of which type."""
+class RosterHeadConfig(HeadConfig):
+    """What turns vectors into labels: whether, and then of which type, asked of every word or of every span."""
 
     kind: Literal["entity_type", "span"] = "entity_type"
 
@@ -63,30 +63,31 @@ class Config(BaseConfig):
     """Settings of `roster`; `train` is that of the first stage."""
 
     encoder: EncoderConfig = EncoderConfig()
-    head: EntityTypeHeadConfig = EntityTypeHeadConfig()
+    head: RosterHeadConfig | None = None
+    """None: `entity_type`, words as in the paper, if the encoder is a pretrained one, otherwise `span`."""
     train: TrainConfig = TrainConfig()
     models: int = Field(3, ge=1)
     """How many noise-robust models there are (the paper's K, five there)."""
-    q: float = Field(0.7, ge=0, le=1)
-    """Generalised cross entropy: 0 is cross entropy, 1 hardly believes anything."""
+    q: float | None = Field(None, ge=0, le=1)
+    """Generalised cross entropy: 0 is cross entropy, 1 hardly believes anything. None: 0.7 for words, 0.1 for spans."""
     removal: bool = True
     """Leave out labels that the model does not believe."""
-    tau: float = Field(0.7, ge=0, lt=1)
-    """Removal: how probable a label must be to be believed."""
+    tau: float | None = Field(None, ge=0, lt=1)
+    """Removal: how probable a label must be to be believed. None: 0.7 for words, 0.5 for spans."""
     removal_after: int = Field(1, ge=1)
     """Removal: so many epochs believe everything."""
     guard: float = Field(0.9, gt=0, le=1)
     """Removal: a type that would lose more than this share of its words loses none."""
-    drop_unlabeled: float = Field(0.5, ge=0, lt=1)
-    """The share of the unlabelled words that a model never sees, others for each."""
+    drop_unlabeled: float | None = Field(None, ge=0, lt=1)
+    """The share of what is unlabelled that a model never sees, others for each. None: 0.5 of words, 0 of spans."""
     ensemble: bool = True
     """Without it there is one noise-robust model, and it teaches itself."""
     ensemble_epochs: int | None = Field(None, ge=1)
     """Epochs of the model that learns from the ensemble; None: as many as `train` has."""
     ensemble_rate: float = Field(1.0, gt=0)
     """Its learning rates, times those of the first stage."""
-    weigh_types: bool = False
-    """The ensemble's types count as much as it thinks there is an entity, not at all words alike."""
+    weigh_types: bool | None = None
+    """The ensemble's types count as much as it thinks there is an entity, not everywhere alike. None: for spans."""
     self_training: bool = True
     """At last, learn from its own sharpened opinion."""
     self_epochs: int | None = Field(None, ge=1)
@@ -103,12 +104,46 @@ class Config(BaseConfig):
     """Augmentation is off if hidden words of held-out text are less often among the five best guesses."""
 
 
+class Suited(Config):
+    """Settings of which none is left open."""
+
+    head: RosterHeadConfig
+    q: float
+    tau: float
+    drop_unlabeled: float
+    weigh_types: bool
+
+
+WORDS = {
+    "head": RosterHeadConfig(kind="entity_type"),
+    "q": 0.7,
+    "tau": 0.7,
+    "drop_unlabeled": 0.5,
+    "weigh_types": False,
+}
+"""Those of the paper."""
+SPANS = {"head": RosterHeadConfig(kind="span"), "q": 0.1, "tau": 0.5, "drop_unlabeled": 0.0, "weigh_types": True}
+"""Found on the dev data of Wikigold and BC5CDR with `tiny`. Entities are a few in a hundred spans: with a larger q
+they are learned too late."""
+
+
+def suited(config: Config, docs: Sequence[Document]) -> Suited:
+    """The settings with what suits the encoder where nothing was said."""
+    if config.head is None:
+        words = open_encoder(config.encoder, docs).config()["kind"] == "pretrained"
+    else:
+        words = config.head.kind == "entity_type"
+    given = {name: value for name, value in config if value is not None}
+    return Suited(**{**(WORDS if words else SPANS), **given})
+
+
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Learn from `splits.weak` in the stages of the paper."""
+    given, config = config, suited(config, splits.weak or ())
     count = config.models if config.ensemble else 1
     model, task, lost = _begin(splits, config, run)
     run.say(f"roster: learning from {len(task.docs):,} documents, {count} noise-robust models first: {lost}")
-    learn_side_by_side("roster", splits, config, run, {n: stage_of(n) for n in range(1, count + 1)})
+    learn_side_by_side("roster", splits, given, run, {n: stage_of(n) for n in range(1, count + 1)})
     left_out, total = [], torch.zeros(())
     for number in range(1, count + 1):
         robust, gone = robust_model(task, config, number)
@@ -121,7 +156,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     return Tagger(taught)
 
 
-def _begin(splits: Splits, config: Config, run: Run) -> tuple[Model, Task, Lost]:
+def _begin(splits: Splits, config: Suited, run: Run) -> tuple[Model, Task, Lost]:
     """A new model, the documents made ready for it, and what it cannot learn."""
     docs, lost = splits.weak or (), Lost()
     model = new_model(config.encoder, config.head, docs, run)
@@ -130,7 +165,8 @@ def _begin(splits: Splits, config: Config, run: Run) -> tuple[Model, Task, Lost]
 
 def learn_part(splits: Splits, config: Config, run: Run, number: int) -> None:
     """One of the noise-robust models, in a process of its own."""
-    robust_model(_begin(splits, config, run)[1], config, number)
+    chosen = suited(config, splits.weak or ())
+    robust_model(_begin(splits, chosen, run)[1], chosen, number)
 
 
 def _soft_set(task: Task, model: Model, probs: Tensor) -> TrainingSet:
@@ -141,7 +177,7 @@ def _soft_set(task: Task, model: Model, probs: Tensor) -> TrainingSet:
     return replace(data, model=model, targets=targets)
 
 
-def _distill(task: Task, config: Config, model: Model, mean: Tensor) -> Model:
+def _distill(task: Task, config: Suited, model: Model, mean: Tensor) -> Model:
     """A new model that has learned what the others think on average."""
     data = _soft_set(task, model, mean)
     if config.weigh_types:
@@ -154,7 +190,7 @@ def _distill(task: Task, config: Config, model: Model, mean: Tensor) -> Model:
     return model
 
 
-def _self_train(task: Task, config: Config, model: Model, mean: Tensor) -> None:
+def _self_train(task: Task, config: Suited, model: Model, mean: Tensor) -> None:
     """Let a model learn types from its own opinion, sharpened anew in each epoch; entities stay the ensemble's."""
     data = _soft_set(task, model, mean)
     features, otherwise = data.features, _otherwise(task, config, model)
@@ -180,7 +216,7 @@ def _self_train(task: Task, config: Config, model: Model, mean: Tensor) -> None:
     learn_in_stage(data, make_step, taught, task.run, task.dev, "self_training", start_counts=True)
 
 
-def _otherwise(task: Task, config: Config, model: Model) -> Otherwise | None:
+def _otherwise(task: Task, config: Suited, model: Model) -> Otherwise | None:
     """Features of the sentences said otherwise, if the encoder's masked-word head is good enough for that."""
     if not config.augmentation:
         return None
