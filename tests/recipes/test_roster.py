@@ -93,8 +93,8 @@ def test_what_is_not_said_follows_from_the_encoder(monkeypatch: pytest.MonkeyPat
     assert chosen("head.kind=span", "tau=0.7") == {**SPANS, "tau": 0.7}
     monkeypatch.setattr(roster, "open_encoder", lambda *_: SimpleNamespace(config=lambda: {"kind": "pretrained"}))
     assert chosen() == WORDS
-    with pytest.raises(ConfigError, match=r"head\.threshold=dev has no effect together with head\.kind=entity_type"):
-        chosen("head.threshold=dev")
+    with pytest.raises(ConfigError, match=r"head\.threshold=0\.3 has no effect together with head\.kind=entity_type"):
+        chosen("head.threshold=0.3")
 
 
 def test_spans_are_doubted_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_spans_are_doubted_one_by_one(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_threshold_is_chosen_on_dev(tmp_path: Path) -> None:
-    config = load_config(Config, settings=[*QUICK, "head.kind=span", "head.threshold=dev", "train.epochs=3"])
+    config = load_config(Config, settings=[*QUICK, "train.epochs=3"])
     train("roster", Splits(weak=WEAK, dev=GOLD), tmp_path / "run", config, say=lambda _: None)
     assert 0 < load(tmp_path / "run").model.head.threshold < 1
 

@@ -1,17 +1,18 @@
 """Several models that leave out labels they cannot believe teach one model, which then teaches itself.
 
 What it does: trains a few models, on the weak labels as if they were complete, with generalised cross entropy, which
-    lets go of labels that the model finds impossible; after each epoch, unlabelled words that look like entities and
+    lets go of labels that the model finds impossible; after each epoch, what is unlabelled and looks like an entity and
     types that look wrong are left out of the next. One new model learns the mean of their probabilities. Then it learns
     from its own, sharpened; also on sentences in which a masked language model has put other words.
-Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; that neighbouring entities have
-    different types (the tag scheme is IO).
+Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; of words, that neighbouring
+    entities have different types (the tag scheme is IO).
 Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one that has a masked-word head itself.
 Costs: as many trainings as there are models, side by side where there are cores, and about one and a half more.
-Departs from the authors: labels and soft labels are judged anew every epoch, not every so many batches; words in which
-    nobody may see a negative are left out everywhere; sentences are said otherwise with the encoder as it was
-    pre-trained, anew in each epoch; there are three models where they have five. As in their code, that a labelled word
-    is an entity is not doubted, and soft types are learned where the entity is likely.
+Departs from the authors: with an encoder that starts from nothing the questions are asked of spans, not of words;
+    labels and soft labels are judged anew every epoch, not every so many batches; words in which nobody may see a
+    negative are left out everywhere; sentences are said otherwise with the encoder as it was pre-trained, anew in each
+    epoch; there are three models where they have five. As in their code, that a labelled word is an entity is not
+    doubted, and soft types are learned where the entity is likely.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from pydantic import Field
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
+from lacuner.config import OnlyWith
 from lacuner.losses.soft import entity_type_soft
 from lacuner.models.entity_type import entity_and_type
 from lacuner.models.model import Model
@@ -53,10 +55,15 @@ Otherwise = Callable[[], Features]
 """Makes features of the same sentences said otherwise."""
 
 
+_SPANS = OnlyWith("kind", ("span",))
+
+
 class RosterHeadConfig(HeadConfig):
     """What turns vectors into labels: whether, and then of which type, asked of every word or of every span."""
 
     kind: Literal["entity_type", "span"] = "entity_type"
+    threshold: Annotated[Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"], _SPANS] = "dev"
+    """`span`: how probable a label must be for a span to be found; `dev`: what is best on dev, if there is any."""
 
 
 class Config(BaseConfig):
