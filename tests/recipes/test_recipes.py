@@ -19,8 +19,9 @@ def heads(recipe: str) -> tuple[str, ...]:
     fields = RECIPES[recipe].Config.model_fields
     if "head" not in fields:
         return ("span",)
-    kind = type(fields["head"].default).model_fields["kind"]
-    own = fields["head"].default.kind
+    # a recipe that lets the encoder decide takes spans with `tiny`
+    given = fields["head"].default or get_args(fields["head"].annotation)[0](kind="span")
+    kind, own = type(given).model_fields["kind"], given.kind
     return (own, *[head for head in get_args(kind.annotation) if head != own])
 
 
