@@ -108,7 +108,7 @@ def test_what_was_seen_is_in_the_reasons() -> None:
     assert "about 47 % of the entities" in advise(judged(0.471), RECIPES).reasons[0]
     assert "about 60 % of the labels are wrong" in advise(judged(0.5, 0.4), RECIPES).reasons[0]
     by_name = advise(judged(0.5, forgotten=share(0.02)), RECIPES)
-    assert "names as a whole" in by_name.reasons[0] and any("suspects.jsonl" in note for note in by_name.notes)
+    assert "names as a whole" in by_name.reasons[0] and any("suspects.tsv" in note for note in by_name.notes)
     at_random = advise(judged(0.5, forgotten=share(0.5)), RECIPES)
     assert "mentions of all names alike" in at_random.reasons[0] and not at_random.notes
     assert "40 % have no label" in advise(Seen(weak=WEAK, forgotten=share(0.4)), RECIPES).reasons[0]

@@ -33,6 +33,12 @@ def test_train_predict_evaluate(run: Run, corpora: Path) -> None:
     assert rows and all({"kind", "document", "start", "end", "label", "text", "context"} <= set(row) for row in rows)
     weak = {doc.id: doc for doc in read(corpora / "weak.jsonl")}
     assert all(weak[row["document"]].text[row["start"] : row["end"]] == row["text"] for row in rows)
+    missing = [row for row in rows if row["kind"] == "missing"]
+    listed = [line.split("\t") for line in (corpora / "run" / "suspects.tsv").read_text().splitlines()]
+    assert listed[0] == ["term", "label", "score", "mentions"]
+    assert sum(int(row[-1]) for row in listed[1:]) == len(missing) >= len(listed) - 1 > 0
+    run("annotate", "weak.jsonl", "--dictionary", "run/suspects.tsv", "--out", "again.jsonl")
+    assert sum(len(doc.spans) for doc in read(corpora / "again.jsonl")) > 0
     made = json.loads(run("predict", "run", "dev.jsonl", "--out", "found.jsonl", "--json").stdout)
     assert (made["documents"], made["words_unread"]) == (100, 0)
     one = json.loads(run("evaluate", "run", "--gold", "dev.jsonl", "--json").stdout)

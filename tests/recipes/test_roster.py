@@ -84,15 +84,18 @@ def test_what_the_model_does_not_believe_is_left_out(tmp_path: Path, monkeypatch
 
 def test_what_is_not_said_follows_from_the_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     def chosen(*settings: str) -> dict[str, Any]:
-        config = suited(load_config(Config, settings=settings), WEAK)
-        return {name: getattr(config, name) for name in WORDS}
+        config = suited(load_config(Config, settings=["train.epochs=5", *settings]), WEAK)
+        found = {name: getattr(config, name) for name in WORDS}
+        return {**found, "kind": config.head.kind, "epochs": config.ensemble_epochs}
 
-    assert chosen() == SPANS
-    assert chosen("q=0.7") == {**SPANS, "q": 0.7}
-    assert chosen("head.kind=entity_type") == WORDS
-    assert chosen("head.kind=span", "tau=0.7") == {**SPANS, "tau": 0.7}
+    words = {**WORDS, "kind": "entity_type", "epochs": 5}
+    spans = {**SPANS, "kind": "span", "epochs": 10}
+    assert chosen() == spans
+    assert chosen("q=0.7", "ensemble_epochs=3") == {**spans, "q": 0.7, "epochs": 3}
+    assert chosen("head.kind=entity_type") == words
+    assert chosen("head.kind=span", "tau=0.7") == {**spans, "tau": 0.7}
     monkeypatch.setattr(roster, "open_encoder", lambda *_: SimpleNamespace(config=lambda: {"kind": "pretrained"}))
-    assert chosen() == WORDS
+    assert chosen() == words
     with pytest.raises(ConfigError, match=r"head\.threshold=0\.3 has no effect together with head\.kind=entity_type"):
         chosen("head.threshold=0.3")
 
@@ -138,7 +141,9 @@ def test_half_of_the_unlabelled_words_are_never_seen(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("kind", ["entity_type", "span"])
 def test_the_stages_and_what_was_left_out(kind: str, tmp_path: Path) -> None:
     said: list[str] = []
-    run_roster(tmp_path / "run", f"head.kind={kind}", "tau=0.6", "q=0.7", "guard=1.0", say=said.append)
+    run_roster(
+        tmp_path / "run", f"head.kind={kind}", "tau=0.6", "q=0.7", "guard=1.0", "removal_after=1", say=said.append
+    )
     assert stages(tmp_path / "run") == {
         *("robust/1", "robust/1/removed/1", "robust/2", "robust/2/removed/1"),
         *("ensemble", "self_training", "self_training/0"),

@@ -140,7 +140,7 @@ def _notes(seen: Seen, recipes: Collection[str]) -> Iterator[str]:
     if seen.gaps == "names":
         yield (
             "The papers take gaps to be at random, and here names seem to be missing as a whole: look at "
-            "suspects.jsonl after a training, and add to the dictionary what belongs there."
+            "suspects.tsv after a training, and add to the dictionary what belongs there."
         )
     if gold and seen.in_gold < COVERED and not (gold >= GOLD and "needle" in recipes):
         more = "; afterwards `finetune` can go on with it" if "finetune" in recipes else ""

@@ -163,6 +163,12 @@ def _account_for(
         say(sentence)
     report_lost(tally.lost, "labelled")
     report_lost(labelling.lost["writing"], f"wrote {out}")
+    if not tally.documents:
+        say(f"{docs.path}: there is no document in it, so that nothing was labelled")
+    elif not tally.matched:
+        say(
+            "nothing was found in any document: is it the right dictionary, and are terms and labels where they belong?"
+        )
 
 
 def _with_gold(gold: Watched, docs: Iterable[Document]) -> Iterator[tuple[Document | None, Document]]:

@@ -63,5 +63,7 @@ def evaluate(
     typer.echo(f"{scores.documents:,} documents, {scores.words:,} words, {unread:,} words unread")
     if not scores.final:
         typer.echo(incomplete_note(scores))
+    if not scores.exact.gold:
+        say(f"{gold}: there is no entity in it, so that every figure is 0")
     if len(scores.lost):
         say(f"words: {scores.lost}")

@@ -11,9 +11,11 @@ import typer
 from lacuner.cli import options
 
 if TYPE_CHECKING:
-    from lacuner.recipes.suspects import Suspects
+    from lacuner.recipes.suspects import Suspect, Suspects
 
 SHOWN = 20
+LITTLE = 0.02
+"""If the model finds less than this beyond the labels, as a share of them, it has hardly found anything."""
 
 
 def train(
@@ -85,26 +87,47 @@ def _start(recipe: str, run: Path | None) -> list[str]:
 
 
 def _counts(suspects: Suspects) -> dict[str, int]:
-    return {"labels_given": suspects.labels, "missing": len(suspects.missing), "doubtful": len(suspects.doubtful)}
+    names, doubtful = len(suspects.names()), len(suspects.doubtful)
+    return {"labels_given": suspects.labels, "missing": len(suspects.missing), "names": names, "doubtful": doubtful}
 
 
 def _show(suspects: Suspects, out: Path) -> None:
     from lacuner.recipes.suspects import context
 
+    names = suspects.names()
     typer.echo(
-        f"the labels name {suspects.labels:,} entities; the model finds {len(suspects.missing):,} that they lack, "
-        f"and doubts {len(suspects.doubtful):,} of them"
+        f"the labels name {suspects.labels:,} entities; the model finds {len(suspects.missing):,} mentions of "
+        f"{len(names):,} names that they lack, and doubts {len(suspects.doubtful):,} of them"
     )
-    for title, rows in (("missing, it seems:", suspects.missing), ("doubtful:", suspects.doubtful)):
-        if rows:
-            typer.echo(title)
-        for suspect in rows[:SHOWN]:
-            score = suspect.span.score if suspect.instead is None else suspect.instead.score
-            seen = (
-                ""
-                if suspect.kind == "missing"
-                else f" (model: {suspect.instead.label if suspect.instead else 'nothing'})"
-            )
-            number = "    " if score is None else f"{score:.2f}"
-            typer.echo(f"  {number}  {suspect.span.label:<12} {context(suspect)}{seen}")
-    typer.echo(f"all of them: {out / 'suspects.jsonl'}")
+    if len(suspects.missing) < LITTLE * suspects.labels:
+        typer.echo(
+            "that is next to nothing: either little is missing, or the model has learned the names by heart; then more "
+            "texts, `lacuner pretrain` or some sentences labelled by hand (--gold) show it what names have in common"
+        )
+    if names:
+        typer.echo("missing, it seems (best probability, mentions):")
+    for name in names[:SHOWN]:
+        times = f"{len(name.mentions):,} x"
+        typer.echo(f"  {_number(name.score)} {times:>7}  {name.label:<12} {context(name.mentions[0])}")
+    if suspects.doubtful:
+        typer.echo("doubtful:")
+    for suspect in suspects.doubtful[:SHOWN]:
+        seen = f"{suspect.instead.label} [{_inside(suspect)}]" if suspect.instead else "nothing"
+        number = _number(suspect.instead.score if suspect.instead else suspect.span.score)
+        typer.echo(f"  {number}  {suspect.span.label:<12} {context(suspect)} (model: {seen})")
+    typer.echo(f"all mentions: {out / 'suspects.jsonl'}")
+    if names:
+        typer.echo(
+            f"the names as a dictionary: {out / 'suspects.tsv'}; delete what is wrong, and give it to "
+            "`lacuner annotate` as another --dictionary"
+        )
+
+
+def _number(score: float | None) -> str:
+    return "    " if score is None else f"{score:.2f}"
+
+
+def _inside(suspect: Suspect) -> str:
+    """The text that the model has labelled instead."""
+    assert suspect.instead is not None
+    return " ".join(suspect.document.text[suspect.instead.start : suspect.instead.end].split())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,6 +48,28 @@ class Suspects:
     labels: int
     """How many labels there are."""
 
+    def names(self) -> list[Name]:
+        """What is missing, name by name, in the order of each one's most certain mention."""
+        groups: dict[tuple[str, str], list[Suspect]] = {}
+        for suspect in self.missing:
+            text = " ".join(suspect.document.text[suspect.span.start : suspect.span.end].split())
+            groups.setdefault((text, suspect.span.label), []).append(suspect)
+        return [Name(text, label, group) for (text, label), group in groups.items()]
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name that the labels lack, and where the model finds it."""
+
+    text: str
+    label: str
+    mentions: list[Suspect]
+    """The most certain first."""
+
+    @property
+    def score(self) -> float | None:
+        return self.mentions[0].span.score
+
 
 def find_suspects(tagger: AnyTagger, docs: Sequence[Document]) -> Suspects:
     """Compare weak labels with what the model says of the same documents."""
@@ -84,3 +108,18 @@ def write_suspects(suspects: Suspects, path: Path) -> None:
 
     with atomic_write(path) as stream:
         stream.writelines(rows())
+
+
+def write_names(suspects: Suspects, path: Path) -> None:
+    """The missing names as a dictionary, to be looked through and given to `lacuner annotate`."""
+    table = io.StringIO()
+    rows = csv.writer(table, delimiter="\t", lineterminator="\n")
+    rows.writerow(("term", "label", "score", "mentions"))
+    rows.writerows((_no_formula(name.text), name.label, name.score, len(name.mentions)) for name in suspects.names())
+    with atomic_write(path) as stream:
+        stream.write(table.getvalue().encode("utf-8", "surrogatepass"))
+
+
+def _no_formula(text: str) -> str:
+    """A spreadsheet must not compute it; `annotate` does not mind the space."""
+    return f" {text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -17,7 +17,7 @@ from lacuner.models.files import AnyTagger, fingerprint, load, save
 from lacuner.recipes import RECIPES
 from lacuner.recipes.auto import AUTO, ask, begun_in, settle
 from lacuner.recipes.parts import EncoderConfig, Splits, canonical, encoder_fingerprint
-from lacuner.recipes.suspects import Suspects, find_suspects, write_suspects
+from lacuner.recipes.suspects import Suspects, find_suspects, write_names, write_suspects
 from lacuner.training.run import Run, quiet
 from lacuner.training.watch import Watch
 from lacuner.types import Document
@@ -94,6 +94,7 @@ def train(
         if "weak" in module.NEEDS:
             suspects = find_suspects(tagger, ordered["weak"])
             write_suspects(suspects, run.folder / "suspects.jsonl")
+            write_names(suspects, run.folder / "suspects.tsv")
         if not run.finished:
             run.finish({"labels": list(tagger.labels)})
     return Trained(tagger, run, suspects)

@@ -1,0 +1,53 @@
+"""What a person without gold sees after training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lacuner.annotate.dictionary import load_dictionary
+from lacuner.recipes.suspects import Suspect, Suspects, write_names
+from lacuner.types import Document, Span
+
+TEXT = "Mara  Teel met Mara\nTeel in Halden, =cmd and Mara Teel."
+
+
+def missing(text: str, label: str, score: float, nth: int = 0) -> Suspect:
+    start = -1
+    for _ in range(nth + 1):
+        start = TEXT.index(text, start + 1)
+    return Suspect("missing", Document("1", TEXT), Span(start, start + len(text), label, score))
+
+
+SUSPECTS = Suspects(
+    [
+        missing("Mara  Teel", "PERSON", 0.9),
+        missing("Halden", "PLACE", 0.8),
+        missing("Mara\nTeel", "PERSON", 0.7),
+        missing("=cmd", "PLACE", 0.6),
+        missing("Mara Teel", "PLACE", 0.5),
+    ],
+    [],
+    3,
+)
+
+
+def test_mentions_of_a_name_are_one_name() -> None:
+    names = [(name.text, name.label, name.score, len(name.mentions)) for name in SUSPECTS.names()]
+    assert names == [
+        ("Mara Teel", "PERSON", 0.9, 2),
+        ("Halden", "PLACE", 0.8, 1),
+        ("=cmd", "PLACE", 0.6, 1),
+        ("Mara Teel", "PLACE", 0.5, 1),
+    ]
+
+
+def test_names_are_a_dictionary_that_no_spreadsheet_computes(tmp_path: Path) -> None:
+    write_names(SUSPECTS, tmp_path / "names.tsv")
+    assert not any(line[0] in "=+-@" for line in (tmp_path / "names.tsv").read_text().splitlines())
+    entries = load_dictionary(tmp_path / "names.tsv").entries
+    assert [(entry.surface, entry.label) for entry in entries] == [
+        ("Mara Teel", "PERSON"),
+        ("Halden", "PLACE"),
+        ("=cmd", "PLACE"),
+        ("Mara Teel", "PLACE"),
+    ]
