@@ -51,8 +51,8 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     write_demo(tmp_path / "demo")
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "Count(correct=" in done.stdout
-    assert load(tmp_path / "demo" / "run")("Mara Teel left Halden.").text == "Mara Teel left Halden."
+    assert "F1 " in done.stdout
+    assert load(tmp_path / "demo" / "python")("Mara Teel left Halden.").text == "Mara Teel left Halden."
 
 
 def test_the_readme_has_commands() -> None:

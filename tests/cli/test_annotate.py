@@ -260,3 +260,18 @@ def test_gold_without_an_entity_is_doubted(run: Run, texts: Path) -> None:
     (texts / "terms.tsv").write_text("veltazine\tDRUG\n")
     done = run("annotate", "texts", "--dictionary", "terms.tsv", "--out", "w.jsonl", "--gold", "texts")
     assert "there is no entity in this gold" in done.stderr
+
+
+def test_nothing_to_label_and_nothing_found_are_said(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "swapped.tsv").write_text("PERSON\tMara Teel\nPLACE\tHalden\nPLACE\tOslo\n")
+    (tmp_path / "texts.txt").write_text("Mara Teel left Halden.\n")
+    (tmp_path / "empty.txt").write_text("\n")
+    done = run("annotate", "texts.txt", "--dictionary", "swapped.tsv", "--out", "weak.jsonl")
+    assert "nothing was found in any document: is it the right dictionary" in done.stderr
+    done = run("annotate", "empty.txt", "--dictionary", "swapped.tsv", "--out", "weak.jsonl")
+    assert "empty.txt: there is no document in it" in done.stderr
+    (tmp_path / "right.tsv").write_text("Mara Teel\tPERSON\n")
+    done = run("annotate", "texts.txt", "--dictionary", "right.tsv", "--out", "weak.jsonl")
+    assert "nothing was found" not in done.stderr
+    done = run("evaluate", "weak.jsonl", "--gold", "texts.txt")
+    assert "texts.txt: there is no entity in it, so that every figure is 0" in done.stderr
