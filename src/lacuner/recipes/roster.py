@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -30,7 +30,6 @@ from pydantic import Field
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
-from lacuner.config import OnlyWith
 from lacuner.losses.soft import entity_type_soft
 from lacuner.models.entity_type import entity_and_type
 from lacuner.models.model import Model
@@ -55,15 +54,10 @@ Otherwise = Callable[[], Features]
 """Makes features of the same sentences said otherwise."""
 
 
-_SPANS = OnlyWith("kind", ("span",))
-
-
 class RosterHeadConfig(HeadConfig):
     """What turns vectors into labels: whether, and then of which type, asked of every word or of every span."""
 
     kind: Literal["entity_type", "span"] = "entity_type"
-    threshold: Annotated[Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"], _SPANS] = "dev"
-    """`span`: how probable a label must be for a span to be found; `dev`: what is best on dev, if there is any."""
 
 
 class Config(BaseConfig):
@@ -71,7 +65,8 @@ class Config(BaseConfig):
 
     encoder: EncoderConfig = EncoderConfig()
     head: RosterHeadConfig | None = None
-    """None: `entity_type`, words as in the paper, if the encoder is a pretrained one, otherwise `span`."""
+    """None: `entity_type`, words as in the paper, if the encoder is a pretrained one; otherwise `span`, with a
+    threshold from dev."""
     train: TrainConfig = TrainConfig()
     models: int = Field(3, ge=1)
     """How many noise-robust models there are (the paper's K, five there)."""
@@ -135,7 +130,7 @@ def suited(config: Config, docs: Sequence[Document]) -> Suited:
     head = config.head
     if head is None:
         pretrained = open_encoder(config.encoder, docs).config()["kind"] == "pretrained"
-        head = RosterHeadConfig(kind="entity_type" if pretrained else "span")
+        head = RosterHeadConfig() if pretrained else RosterHeadConfig(kind="span", threshold="dev")
     words = head.kind == "entity_type"
     usual = {**(WORDS if words else SPANS), "head": head, "ensemble_epochs": config.train.epochs * (1 if words else 2)}
     return Suited(**{**usual, **{name: value for name, value in config if value is not None}})
