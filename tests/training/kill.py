@@ -103,7 +103,14 @@ def in_child(*args: Any) -> int:
 
 
 def digest(folder: Path) -> dict[str, str]:
-    names = ["model/model.safetensors", "model/config.json", "model/names.json", "metrics.jsonl", "suspects.jsonl"]
+    names = [
+        "model/model.safetensors",
+        "model/config.json",
+        "model/names.json",
+        "metrics.jsonl",
+        "suspects.jsonl",
+        "suspects.tsv",
+    ]
     names += [
         "removed.jsonl",
         "o_values.safetensors",
