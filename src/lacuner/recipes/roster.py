@@ -7,7 +7,8 @@ What it does: trains a few models, on the weak labels as if they were complete, 
 Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; of words, that neighbouring
     entities have different types (the tag scheme is IO).
 Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one that has a masked-word head itself.
-Costs: as many trainings as there are models, side by side where there are cores, and about one and a half more.
+Costs: as many trainings as there are models, side by side where there are cores, and between one and two and a half
+    more.
 Departs from the authors: with an encoder that starts from nothing the questions are asked of spans, not of words;
     labels and soft labels are judged anew every epoch, not every so many batches; words in which nobody may see a
     negative are left out everywhere; sentences are said otherwise with the encoder as it was pre-trained, anew in each
@@ -147,10 +148,6 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     for number in range(1, count + 1):
         robust, gone = robust_model(task, config, number)
         left_out.append(gone)
-        import os
-
-        if number == 1 and os.environ.get("WARM"):
-            model.load_state_dict(robust.state_dict())
         total = total + of_words(robust, task.weak.data.features, probabilities)
     run.say(f"roster: {write_left_out(run.folder, task, left_out):,} spans were left out in some epoch: removed.jsonl")
     taught = _distill(task, config, model, total / count) if config.ensemble else robust
