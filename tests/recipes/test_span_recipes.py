@@ -181,8 +181,9 @@ def test_dev_chooses(recipe: str, setting: str, stages: set[str], weak: list[Doc
 
 def test_the_best_on_dev_is_kept(tmp_path: Path) -> None:
     taggers: dict[float, Any] = {0.1: object(), 0.2: object(), 0.3: object()}
-    scores = {0.1: 0.5, 0.2: 0.7, 0.3: 0.6}
-    kept = best_on_dev(list(scores), lambda rate, _: Learned(taggers[rate], scores[rate]), "rate", Run(tmp_path, {}))
+    scores = {0.1: [0.5], 0.2: [0.4, 0.7, 0.6], 0.3: [0.6]}
+    learned = {rate: Learned(taggers[rate], [{"dev": {"f1": f1}} for f1 in scores[rate]]) for rate in scores}
+    kept = best_on_dev(list(scores), lambda rate, _: learned[rate], "rate", Run(tmp_path, {}))
     assert kept is taggers[0.2]
 
 
