@@ -102,13 +102,13 @@ def _step(data: TrainingSet, q: float) -> Step:
         counted = targets.known & (labelled | (targets.weight > 0))
         typed = (targets.known & labelled & (targets.weight > 0)).sum()
         known, words = counted.sum(), float(batch.mask.sum())
-        total = entity.sum() / entity_share(known, batch) + types.sum() / typed.clamp(min=1)
+        total = entity.sum() / counted_words(known, batch) + types.sum() / typed.clamp(min=1)
         return StepLoss(total * words, words, float(known), float(scores.mask.sum()))
 
     return step
 
 
-def entity_share(known: Tensor, batch: Batch) -> Tensor:
+def counted_words(known: Tensor, batch: Batch) -> Tensor:
     """By what the loss of the entity head is divided: the words that count, also where there are several spans a word.
 
     A mean over all spans would be next to nothing beside the types'.

@@ -38,7 +38,7 @@ from lacuner.models.packing import offsets_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
 from lacuner.recipes.augmenting import LEAST_TOP5, augmenter_for
-from lacuner.recipes.noise_robust import Task, entity_share, robust_model, stage_of, write_left_out
+from lacuner.recipes.noise_robust import Task, counted_words, robust_model, stage_of, write_left_out
 from lacuner.recipes.o_values import believed_set
 from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn_in_stage, new_model, open_encoder, resolved
 from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
@@ -241,7 +241,7 @@ def _soft_step(data: TrainingSet, otherwise: Features | None = None) -> Step:
         entity, types = entity_type_soft(scores, targets)
         known = (targets.known & scores.mask).sum()
         typed = (targets.weight * targets.known).sum().clamp(min=1)
-        total = entity.sum() / entity_share(known, batch) + types.sum() / typed
+        total = entity.sum() / counted_words(known, batch) + types.sum() / typed
         if otherwise is not None:
             other: Batch = model.encoder.collate(otherwise, indices)
             again = entity_and_type(model(other.to(batch.mask.device)))
