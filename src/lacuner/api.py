@@ -36,16 +36,17 @@ __all__ = [
 
 
 def annotate(
-    docs: Iterable[Document],
+    docs: Iterable[Document | str],
     dictionary: str | PathLike[str] | None = None,
     *,
     case: Case = "smart",
     sources: Iterable[Source] = (),
     tally: Tally | None = None,
 ) -> Iterator[Document]:
-    """Documents with weak labels from a dictionary file, and from other sources, which come after it in priority."""
+    """Documents, or plain texts, with weak labels from a dictionary file and from other sources, which come after it in
+    priority."""
     first = [] if dictionary is None else [dictionary_source(load_dictionary(dictionary).entries, case=case)]
-    return annotate_by(docs, [*first, *sources], tally=tally)
+    return annotate_by(_documents(docs), [*first, *sources], tally=tally)
 
 
 def train(
@@ -73,6 +74,12 @@ def train(
     return train_splits(recipe, splits, out, config, seed, say or quiet).tagger
 
 
-def predict(tagger: AnyTagger | str | PathLike[str], docs: Iterable[Document]) -> Iterator[Document]:
-    """The documents with the spans that a tagger, or the one in a folder, finds in them."""
-    return (load(tagger) if isinstance(tagger, str | PathLike) else tagger).predict(docs)
+def predict(tagger: AnyTagger | str | PathLike[str], docs: Iterable[Document | str]) -> Iterator[Document]:
+    """The documents, or plain texts, with the spans that a tagger, or the one in a folder, finds in them."""
+    return (load(tagger) if isinstance(tagger, str | PathLike) else tagger).predict(_documents(docs))
+
+
+def _documents(docs: Iterable[Document | str]) -> Iterator[Document]:
+    """Documents as they are, and texts as documents that are called by their number; one text is a list of one."""
+    for number, doc in enumerate([docs] if isinstance(docs, str) else docs, 1):
+        yield Document(str(number), doc) if isinstance(doc, str) else doc
