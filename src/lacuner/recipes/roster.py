@@ -123,9 +123,9 @@ class Suited(Config):
 WORDS = {"q": 0.7, "tau": 0.7, "guard": 0.9, "drop_unlabeled": 0.5, "weigh_types": False}
 """Those of the paper."""
 SPANS = {"q": 0.1, "tau": 0.5, "guard": 0.25, "drop_unlabeled": 0.0, "weigh_types": True}
-"""Found with `tiny` on the dev data of Wikigold, BC5CDR and the demo corpus. Entities are a few in a hundred spans: they
-are learned late, and with a larger q hardly at all. A type that the model does not believe in a quarter of the places
-is rather one that it has not learned yet."""
+"""Found with `tiny` on the dev data of Wikigold, BC5CDR and the demo corpus. Entities are a few in a hundred spans:
+they are learned late, and with a larger q hardly at all. A type that the model does not believe in a quarter of the
+places is rather one that it has not learned yet."""
 
 
 def suited(config: Config, docs: Sequence[Document]) -> Suited:
