@@ -24,6 +24,7 @@ __all__ = [
     "Noise",
     "Span",
     "annotate",
+    "augment",
     "corrupt",
     "load",
     "measure",
@@ -72,6 +73,19 @@ def train(
     config = settings_for(recipe, [role for role, docs in data.items() if docs is not None], settings=settings)
     splits = Splits(**{role: None if docs is None else list(docs) for role, docs in data.items()})
     return train_splits(recipe, splits, out, config, seed, say or quiet).tagger
+
+
+def augment(docs: Iterable[Document], encoder: str, *, rate: float = 0.15, seed: int = 1) -> list[Document]:
+    """The documents with other words in some places, their spans on the same words.
+
+    `encoder` is a run of `lacuner pretrain`, or `hf:NAME_OR_PATH` with a masked-word head of its own; it is refused if
+    its guesses are too poor for labels to stay right.
+    """
+    from lacuner.recipes.augmenting import augment as augment_by
+    from lacuner.recipes.augmenting import masked_model_for
+
+    given = list(docs)
+    return augment_by(given, masked_model_for(encoder, given), rate, seed)
 
 
 def predict(tagger: AnyTagger | str | PathLike[str], docs: Iterable[Document | str]) -> Iterator[Document]:

@@ -26,7 +26,7 @@ from lacuner.recipes.train import train
 from lacuner.types import Document, Span
 
 
-def doc(number: int, *spans: Span, complete: bool | None = None) -> Document:
+def doc(number: int, *spans: Span, complete: bool | None = True) -> Document:
     return Document(str(number), f"aa bb cc dd {number}", spans=spans, complete=complete)
 
 
@@ -58,6 +58,19 @@ def test_what_was_fixed_and_broken(folder: Path) -> None:
     mended = judge_completion(folder, [doc(2, Span(3, 8, "X"))])[1]
     assert mended.changes == {"fixed": 1, "broken": 0, "spoiled": 0, "mended": 1}
     assert json.loads(json.dumps(judged.as_json()))["fixed"] == 1 and rows({"r": judged})[0][:2] == ("r", "3")
+
+
+def test_without_confidence_none_is_shown(folder: Path) -> None:
+    done = complete_all([doc(1, A, complete=False)], [doc(1, C)], np.ones(1))
+    write_completed(folder, [], done, None)
+    judged = judge_completion(folder, [doc(1, A, C)])[1]
+    assert judged.as_json()["confidence"] is None and rows({"r": judged})[0][-2:] == ("", "1.000")
+    assert [picture.name for picture in pictures({"r": judged})] == ["completion"]
+
+
+def test_gold_that_is_not_complete_judges_nothing(folder: Path) -> None:
+    judged = judge_completion(folder, [doc(1, A, complete=False), doc(2, B)])[1]
+    assert judged.documents == 1 and judged.without_gold == 3
 
 
 def test_the_pictures_are_svg_and_the_same_again(folder: Path) -> None:

@@ -40,6 +40,8 @@ from lacuner.recipes.train import Trained, train
 from lacuner.types import Document, Span
 
 SETTINGS = ["train.epochs=2", "train.budget=256"]
+DOUBTING = ["noise_aware=true", "parts=2", "rounds=2"]
+"""Has `needle` go through all of its stages; with a small encoder it would not calibrate."""
 
 
 class Poisoned(Sequence[Document]):
@@ -64,6 +66,7 @@ class Case:
         self.weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in self.gold]
         self.dev = demo.dev[:10]
         settings = [*(SETTINGS if recipe != "dictionary" else []), *([f"head.kind={head}"] if has_head else [])]
+        settings += DOUBTING if recipe == "needle" else []
         self.config = load_config(RECIPES[recipe].Config, settings=settings)
 
     def run(self, folder: Path, seed: int = 1, **data: Any) -> Trained:

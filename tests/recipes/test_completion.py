@@ -102,6 +102,21 @@ def test_what_is_unsure_stays_unknown_and_what_is_ruled_out_is_none() -> None:
     assert (6, 7, "X") in in_words(complete(other, words((6, 7, "X")))[0]), "ruled out for another type"
 
 
+def test_what_is_ruled_out_only_in_part_is_unknown() -> None:
+    """A rejection says that this span is not of this type, or that nothing lies inside of it; not what else is."""
+    edge = words_of(words())
+    for no, span, known in (
+        (Span(*edge[6], "X"), (6, 7, "X"), False),  # something else may be there
+        (Span(edge[5][0], edge[7][1], ""), (6, 7, "X"), True),  # nothing is
+        (Span(*edge[6], ""), (5, 8, "X"), False),
+    ):
+        doc, found = complete(words((0, 1, "X"), complete=False, rejected=(no,)), words(span))
+        assert in_words(doc) == [(0, 1, "X")] and dict(found) == {"ruled_out": 1}
+        assert doc.unsure == (() if known else (Span(edge[span[0]][0], edge[span[1] - 1][1], ""),))
+    longer = words((0, 1, "X"), complete=False, rejected=(Span(*edge[6], "X"),))
+    assert in_words(complete(longer, words((5, 8, "X")))[0]) == [(0, 1, "X"), (5, 8, "X")]
+
+
 def test_entities_that_are_not_sure_enough_leave_their_words_unknown() -> None:
     edge = words_of(words())
     weak, found = words((3, 4, "X"), complete=False), words((0, 1, "X"), (2, 5, "Y"), (6, 8, "X"))

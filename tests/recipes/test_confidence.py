@@ -174,4 +174,7 @@ def test_what_it_leaves_behind(sentences: int, tmp_path: Path) -> None:
     assert len(about["calibration"]["bins"]) == sentences // 10 or sentences == 1
     first = (tmp_path / "reliability.svg").read_bytes()
     assert ElementTree.fromstring(first).tag.endswith("svg")
-    write_confidence(tmp_path, calibration, np.random.default_rng(0).random(sentences))
+    confidence = np.random.default_rng(0).random(sentences)
+    for number in (2, 3):
+        write_confidence(tmp_path, calibration, confidence, number)
+    assert (tmp_path / "reliability-2.svg").read_bytes() == (tmp_path / "reliability-3.svg").read_bytes()

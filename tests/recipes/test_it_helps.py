@@ -49,15 +49,10 @@ def trial(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Trial:
     return f1
 
 
-@pytest.mark.parametrize("recipe", MARGINS)
+# roster trains four models and more: a minute and a half, and it has the slow tests below
+@pytest.mark.parametrize("recipe", [recipe for recipe in MARGINS if recipe != "roster"])
 def test_a_span_recipe_beats_trust_where_half_is_missing(recipe: str, trial: Trial) -> None:
     assert trial(recipe, 0.5) > trial("trust", 0.5) + MARGINS[recipe]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["roster"])
-def test_where_nothing_is_missing_it_is_hardly_worse(recipe: str, trial: Trial) -> None:
-    assert trial(recipe, 0.0) > trial("trust", 0.0) - 0.02
 
 
 @pytest.mark.slow
@@ -65,6 +60,14 @@ def test_where_nothing_is_missing_it_is_hardly_worse(recipe: str, trial: Trial) 
 def test_over_three_seeds(recipe: str, trial: Trial) -> None:
     ours, theirs = (mean(trial(each, 0.5, seed) for seed in (1, 2, 3)) for each in (recipe, "trust"))
     assert ours > theirs + MARGINS[recipe]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["roster", "fill"])
+def test_where_nothing_is_missing_it_is_hardly_worse(recipe: str, trial: Trial) -> None:
+    ours, theirs = (mean(trial(each, 0.0, seed) for seed in (1, 2, 3)) for each in (recipe, "trust"))
+    print(f"{recipe} {ours:.4f}, trust {theirs:.4f}")
+    assert ours > theirs - 0.01
 
 
 def test_labels_that_mean_nothing_teach_nothing(demo: Demo, tmp_path: Path) -> None:

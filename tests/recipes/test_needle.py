@@ -36,7 +36,8 @@ QUICK = ["train.epochs=2", "train.budget=256"]
 def run(recipe: str, folder: Path, *settings: str, say: Any = print, **data: Any) -> Trained:
     torch.set_num_threads(1)
     mine = ["noisy_epochs=1"] if recipe == "needle" else []
-    mine += ["noise_aware=true", "parts=2"] if recipe == "needle" and "noise_aware=false" not in settings else []
+    doubting = recipe == "needle" and not {"noise_aware=false", "completion=false"} & set(settings)
+    mine += ["noise_aware=true", "parts=2"] if doubting else []
     config = load_config(RECIPES[recipe].Config, settings=[*QUICK, *mine, *settings])
     return train(recipe, Splits(**{"gold": GOLD, "weak": WEAK, **data}), folder, config, say=say)
 
@@ -60,7 +61,7 @@ def test_the_stages_and_what_they_leave(tmp_path: Path) -> None:
     [
         (["finetune=false"], {"initial", "calibrate/1", "calibrate/2", "noisy/1"}),
         (["noise_aware=false"], {"initial", "noisy/1", "finetune/1"}),
-        (["completion=false"], {"initial", "calibrate/1", "calibrate/2", "noisy/1", "finetune/1"}),
+        (["completion=false"], {"initial", "noisy/1", "finetune/1"}),
         (["completion=false", "noise_aware=false", "finetune=false"], {"initial", "noisy/1"}),
         (
             ["rounds=2", "finetune_epochs=1"],
@@ -93,9 +94,19 @@ def test_what_is_doubted_depends_on_the_encoder(
 
 
 def test_settings_of_parts_that_are_off_are_refused() -> None:
-    for settings in (["finetune=false", "finetune_epochs=3"], ["noise_aware=false", "parts=3"], ["bins=3"]):
+    for settings in (["finetune=false", "finetune_epochs=3"], ["noise_aware=false", "parts=3"]):
         with pytest.raises(ConfigError, match="has no effect together with"):
             load_config(needle.Config, settings=settings)
+    assert load_config(needle.Config, settings=["bins=3", "encoder.name=hf:bert"]).bins == 3
+
+
+def test_nothing_is_doubted_where_nothing_is_completed(tmp_path: Path) -> None:
+    from tests.recipes.test_pretraining_hf import make_model
+
+    with pytest.raises(ConfigError, match="no effect with completion=false"):
+        run("needle", tmp_path / "r", "completion=false", "noise_aware=true")
+    run("needle", tmp_path / "hf", f"encoder.name=hf:{make_model(tmp_path / 'bert')}", "completion=false")
+    assert stages(tmp_path / "hf") == {"initial", "noisy/1", "finetune/1"}
 
 
 @pytest.mark.parametrize("settings", [[], ["noise_aware=false"]])
@@ -127,6 +138,12 @@ def test_another_run_may_complete(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "r" / "completed.jsonl").read_text().splitlines()]
     added = {row["text"][s["start"] : s["end"]] for row in rows for s in row["spans"] if s.get("source")}
     assert added == {"the"}
+    said: list[str] = []
+    for role, folder in (("weak", "gold learned"), ("gold", "gold seen")):
+        data = {"weak": None, "gold": GOLD} if role == "gold" else {"weak": WEAK}
+        run("supervised" if role == "gold" else "trust", tmp_path / folder, **data)
+        run("needle", tmp_path / role, f'complete_from="{tmp_path / folder}"', say=said.append)
+        assert any("has learned from this very gold" in line for line in said) == (role == "gold")
     shutil.rmtree(tmp_path / "names")
     save(LookupTagger({"a": "PLACE"}), tmp_path / "names")
     with pytest.raises(ConfigError, match="another run is in this folder"):
@@ -143,7 +160,10 @@ def test_other_encoders(encoder: str, tmp_path: Path) -> None:
     if encoder == "run":
         run("supervised", tmp_path / "first", weak=None)
         name = f"run:{tmp_path / 'first'}"
-    assert run("needle", tmp_path / "r", f"encoder.name={name}").tagger.labels
+    labels = {span.label for doc in (*GOLD, *WEAK) for span in doc.spans}
+    trained = run("needle", tmp_path / "r", f"encoder.name={name}")
+    assert set(trained.tagger.labels) == labels
+    assert stages(tmp_path / "r") == {"initial", "calibrate/1", "calibrate/2", "noisy/1", "finetune/1"}
 
 
 @pytest.mark.parametrize("recipe", ["needle", "sst"])
@@ -197,6 +217,10 @@ def test_sst_never_looks_at_weak_labels(tmp_path: Path) -> None:
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
     run("sst", tmp_path / "whole", weak=[replace(doc, complete=True) for doc in WEAK])
     assert weights(tmp_path / "a") == weights(tmp_path / "whole"), "nor at what they say of themselves"
+    first = [Span(0, 1, "") for _ in WEAK]
+    said = [replace(doc, rejected=(span,), unsure=(span,)) for doc, span in zip(WEAK, first, strict=True)]
+    run("sst", tmp_path / "said", weak=said)
+    assert weights(tmp_path / "a") == weights(tmp_path / "said")
     run("sst", tmp_path / "c", "rounds=2", "fresh=true")
     assert stages(tmp_path / "c") == {"initial", "train/1", "train/2"}
 

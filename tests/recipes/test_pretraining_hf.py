@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,25 +12,29 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
 
 from lacuner.config import load_config  # noqa: E402
 from lacuner.demo import build  # noqa: E402
+from lacuner.errors import ConfigError  # noqa: E402
 from lacuner.models.files import load_model  # noqa: E402
 from lacuner.models.model import Model  # noqa: E402
 from lacuner.models.pretrained import open_pretrained  # noqa: E402
 from lacuner.models.pretrained_masked import open_masked_head  # noqa: E402
 from lacuner.models.units import AS_IT_IS, prepare_units  # noqa: E402
+from lacuner.recipes.augmenting import masked_model_for  # noqa: E402
 from lacuner.recipes.masked_models import open_masked_model  # noqa: E402
 from lacuner.recipes.parts import EncoderConfig  # noqa: E402
 from lacuner.recipes.pretraining import PretrainConfig, pretrain  # noqa: E402
-from lacuner.training.augment import augmenter  # noqa: E402
+from lacuner.training.augment import _piece_kinds, augmenter  # noqa: E402
 from lacuner.training.masking import hide  # noqa: E402
+from lacuner.types import Document  # noqa: E402
 
 DOCS = build().train[:60]
 
 
 def make_model(folder: Path, kind: str = "bert", head: bool = True, mask: bool = True) -> Path:
+    """A folder with a random model of this kind, with few sub-words."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -57,7 +62,7 @@ def make_model(folder: Path, kind: str = "bert", head: bool = True, mask: bool =
     return folder
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "distilbert"])
+@pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "distilbert", "modernbert"])
 def test_a_checkpoints_own_head_guesses_as_the_library_does(kind: str, tmp_path: Path) -> None:
     folder = str(make_model(tmp_path, kind))
     encoder = open_pretrained(folder)
@@ -86,11 +91,33 @@ def test_a_checkpoint_without_one_gets_a_new_head_tied_to_its_embeddings(tmp_pat
 
 
 def test_a_tokenizer_without_a_mask_is_one_sentence(tmp_path: Path) -> None:
-    from lacuner.errors import ConfigError
-
     folder = str(make_model(tmp_path, mask=False))
     with pytest.raises(ConfigError, match="has no mask"):
         open_masked_head(folder, open_pretrained(folder))
+    assert open_masked_model(EncoderConfig(name=f"hf:{folder}")) is None, "then a recipe says that augmentation is off"
+
+
+def test_a_long_document_is_measured_in_windows(tmp_path: Path) -> None:
+    folder = make_model(tmp_path)
+    long = Document("1", " ".join(doc.text for doc in DOCS))
+    assert masked_model_for(f"hf:{folder}", [long], 0.0).head.mask == 4
+    with pytest.raises(ConfigError, match="nothing is rewritten: a hidden word is among"):
+        masked_model_for(f"hf:{folder}", [long], 1.0)
+
+
+def test_kinds_of_sub_words_that_are_bytes() -> None:
+    """Letters that are not ASCII look like capitals in a byte-level vocabulary; stray marks mean nothing elsewhere."""
+    made = Tokenizer(models.BPE())
+    made.decoder = decoders.ByteLevel()
+    pieces = ["Ġété", "ĠÉté", "Ġparis", "Paris", "Ġмосква"]
+    letters = [pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(p.replace("Ġ", " ")) for p in pieces]
+    made.add_tokens(["".join(part for part, _ in each) for each in letters])
+    model: Any = SimpleNamespace(head=SimpleNamespace(size=5), encoder=SimpleNamespace(tokenizer=made))
+    assert _piece_kinds(model).tolist() == [2, 3, 2, 1, 2]
+    words = Tokenizer(models.WordPiece({"[UNK]": 0, "the": 1, "##s": 2, "Ġ": 3, "Mara": 4}, unk_token="[UNK]"))
+    words.decoder = decoders.WordPiece()
+    model.encoder.tokenizer = words
+    assert _piece_kinds(model).tolist() == [2, 2, 0, 3, 3], "that letter is a capital"
 
 
 def test_whole_words_are_hidden_whole(tmp_path: Path) -> None:

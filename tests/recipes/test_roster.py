@@ -120,22 +120,20 @@ def test_a_threshold_is_chosen_on_dev(tmp_path: Path) -> None:
 
 
 def test_half_of_the_unlabelled_words_are_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    labelled: list[torch.Tensor] = []
     seen: list[torch.Tensor] = []
     made = noise_robust._step
 
     def spy(data: Any, q: float) -> Any:
+        labelled.append(data.targets.labels > 0)
         seen.append(data.targets.known.clone())
         return made(data, q)
 
     monkeypatch.setattr(noise_robust, "_step", spy)
     run_roster(tmp_path / "run", "head.kind=entity_type", "train.epochs=1", "self_training=false", "ensemble_epochs=1")
-    _, weak = believed(tmp_path / "x", WEAK)
-    labelled, plain = torch.from_numpy(weak.labelled), torch.from_numpy(weak.plain)
-    docs = 2
-    assert len(seen) == docs and not torch.equal(*seen)
-    for known in seen:
-        assert 0.4 < known[plain].float().mean() < 0.6
-    assert {int(known.sum()) for known in seen} != {len(plain)} and labelled.any()
+    assert len(seen) == 2 and not torch.equal(*seen) and labelled[0].any()
+    for known, mine in zip(seen, labelled, strict=True):
+        assert 0.4 < known[~mine].float().mean() < 0.6 and known[mine].all()
 
 
 @pytest.mark.parametrize("kind", ["entity_type", "span"])
@@ -214,3 +212,63 @@ def test_sentences_are_said_otherwise_in_each_epoch(tmp_path: Path, monkeypatch:
     assert sum("augmentation is off: a hidden word" in line for line in said) == 1
     run_roster(tmp_path / "without", *settings, "augmentation=false", say=said.append)
     assert sum("augmentation is off" in line for line in said) == 1, "nobody asked for it"
+
+
+def soft_data(folder: Path, weight: torch.Tensor) -> Any:
+    """One sentence of three words with soft labels of two types, and a model that always says the same of it."""
+    doc = Document("1", "aa bb cc", spans=(Span(0, 2, "A"), Span(3, 5, "B")), complete=False)
+    model, weak = believed(folder, [doc])
+    probs = torch.tensor([[0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.9, 0.05, 0.05]])
+    task = noise_robust.Task([doc], None, weak, None)  # type: ignore[arg-type]
+    data = roster._soft_set(task, model.eval(), probs)
+    data.targets.weight = weight
+    return data, probs
+
+
+def test_soft_labels_count_as_much_as_they_weigh(tmp_path: Path) -> None:
+    weight = torch.tensor([1.0, 0.5, 0.0])
+    data, probs = soft_data(tmp_path / "run", weight)
+    found = roster._soft_step(data)(np.array([0]))
+    with torch.no_grad():
+        scores = data.model(data.batch(np.array([0]))[0])
+    inside, types = scores.entity[0].sigmoid().numpy(), scores.types[0].softmax(-1).numpy()
+    want = 1 - probs[:, 0].numpy()
+    entity = -(want * np.log(inside) + (1 - want) * np.log(1 - inside)).mean()
+    shares = (probs[:, 1:] / probs[:, 1:].sum(-1, keepdim=True)).numpy()
+    divergence = (shares * (np.log(shares) - np.log(types))).sum(-1)
+    assert float(found.total.detach()) == pytest.approx(
+        3 * (entity + (weight.numpy() * divergence).sum() / 1.5), rel=1e-4
+    )
+
+
+def test_sentences_said_otherwise_count_where_the_guess_is_the_same(tmp_path: Path) -> None:
+    data, _ = soft_data(tmp_path / "run", torch.tensor([1.0, 1.0, 0.0]))
+    one = np.array([0])
+    plain = float(roster._soft_step(data)(one).total.detach())
+    again = float(roster._soft_step(data, data.features)(one).total.detach())
+    entity_only = replace(data, targets=replace(data.targets, weight=torch.zeros(3)))
+    alone = float(roster._soft_step(entity_only)(one).total.detach())
+    assert again - plain == pytest.approx(plain - alone, rel=1e-4), "said the same, it counts once more, types only"
+    with torch.no_grad():
+        model, (batch, _) = data.model, data.batch(one)
+        guess = model(batch).types[0].argmax(-1)
+        other = model.encoder.prepare([["cc", "aa", "bb"]])
+        agree = model(model.encoder.collate(other, one)).types[0].argmax(-1) == guess
+    found = float(roster._soft_step(data, other)(one).total.detach())
+    assert (found > plain) == bool(agree[:2].any()), "where it guesses otherwise, it learns nothing from it"
+
+
+@pytest.mark.parametrize(("weigh", "confident"), [("true", "1.0"), ("false", "0.0")])
+def test_where_types_are_learned(weigh: str, confident: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[torch.Tensor, torch.Tensor]] = []
+    made = roster._soft_step
+
+    def spy(data: Any, *more: Any) -> Any:
+        seen.append((data.targets.weight.clone(), data.targets.probs.clone()))
+        return made(data, *more)
+
+    monkeypatch.setattr(roster, "_soft_step", spy)
+    run_roster(tmp_path / "run", f"weigh_types={weigh}", f"confident={confident}", "train.epochs=1")
+    (weight, probs), (sharp, _) = seen[0], seen[-1]
+    assert torch.equal(weight, 1 - probs[..., 0] if weigh == "true" else torch.ones_like(weight))
+    assert not sharp.any() if confident == "1.0" else sharp.any()

@@ -25,11 +25,11 @@ from lacuner.config import load_config
 from lacuner.demo import build
 from lacuner.models import files as model_files
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import RECIPES, completion, confidence, fill, removed, suspects
+from lacuner.recipes import RECIPES, completion, confidence, fill, noise_robust, removed, suspects
 from lacuner.recipes.parts import Splits
 from lacuner.recipes.train import train
 from lacuner.training import loop, run
-from tests.recipes.check_recipe import start
+from tests.recipes.check_recipe import DOUBTING, start
 
 
 def die() -> None:
@@ -68,7 +68,7 @@ def arm(point: str) -> None:
                     stream.flush()
                     die()
 
-        for module in (run, model_files, suspects, removed, completion, confidence, fill):
+        for module in (run, model_files, suspects, removed, noise_robust, completion, confidence, fill):
             module.atomic_write = half  # type: ignore[attr-defined]
 
 
@@ -82,6 +82,7 @@ def work(folder: Path, recipe: str, head: str, point: str | None) -> None:
     needs = RECIPES[recipe].NEEDS
     splits = Splits(weak=weak if "weak" in needs else None, gold=gold if "gold" in needs else None, dev=dev)
     settings = [] if recipe == "dictionary" else ["train.epochs=2", "train.budget=256", "train.checkpoint_seconds=0"]
+    settings += DOUBTING if recipe == "needle" else []
     settings += [f"head.kind={head}"] if "head" in RECIPES[recipe].Config.model_fields else []
     if "start" in RECIPES[recipe].Config.model_fields:
         settings.append(f'start="{start(folder.parent / "start")}"')
@@ -118,6 +119,8 @@ def digest(folder: Path) -> dict[str, str]:
         "labels.json",
         "confidence.json",
         "filled.jsonl",
+        "completed-2.jsonl",
+        "confidence-2.json",
     ]
     found = [folder / name for name in names if (folder / name).exists()]
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in found}

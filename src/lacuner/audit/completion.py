@@ -16,7 +16,7 @@ from lacuner.errors import CorpusError, ModelFileError
 from lacuner.evaluate import Count
 from lacuner.pages.drawing import SOFT, Axes, Look, Panel, Picture, look_of
 from lacuner.recipes.completion import COMPLETED
-from lacuner.recipes.confidence import calibrate
+from lacuner.recipes.confidence import Calibration, calibrate, judgeable
 from lacuner.types import Document
 
 BINS = 10
@@ -35,17 +35,17 @@ class Judged:
 
     documents: int
     without_gold: int
-    """Completed documents whose text gold does not have: nothing is known of them."""
+    """Completed documents whose text gold does not have, or not completely: nothing is known of them."""
     weak: Count
     completed: Count
     changes: Mapping[str, int]
     per_type: Mapping[str, Mapping[str, int]]
     confidence: np.ndarray
+    """NaN where nobody has asked for it."""
     right: np.ndarray
     """Whether a document is wholly right."""
 
     def as_json(self) -> dict[str, Any]:
-        bins = calibrate(self.confidence, self.right, BINS)
         return {
             "documents": self.documents,
             "without_gold": self.without_gold,
@@ -53,8 +53,16 @@ class Judged:
             "completed": self.completed.as_json(),
             **self.changes,
             "per_type": {label: dict(changes) for label, changes in sorted(self.per_type.items())},
-            "confidence": bins.as_json()["bins"],
+            "confidence": self.bins().as_json()["bins"] if self.has_confidence else None,
         }
+
+    @property
+    def has_confidence(self) -> bool:
+        return not bool(np.isnan(self.confidence).any())
+
+    def bins(self) -> Calibration:
+        """How often documents are wholly right, by their confidence."""
+        return calibrate(self.confidence, self.right, BINS)
 
 
 def judge_completion(run_folder: str | PathLike[str], gold: Iterable[Document]) -> dict[int, Judged]:
@@ -63,7 +71,7 @@ def judge_completion(run_folder: str | PathLike[str], gold: Iterable[Document]) 
     there = {number: path for number, path in rounds.items() if path.is_file()}
     if not there:
         raise ModelFileError("this run has completed no labels", file=run_folder)
-    known = {doc.text: _places(doc) for doc in gold}
+    known = {doc.text: _places(doc) for doc in judgeable(list(gold))}
     return {number: _judge(path, known) for number, path in there.items()}
 
 
@@ -106,10 +114,10 @@ def _places(doc: Document) -> Places:
 
 
 def _meta(doc: Document, path: Path) -> tuple[Places, float]:
-    """The weak labels and the confidence that were written beside a completed document."""
+    """The weak labels that were written beside a completed document, and its confidence, or NaN."""
     try:
         weak = {(int(start), int(end), str(label)) for start, end, label in doc.meta["weak"]}
-        return weak, float(doc.meta["confidence"])
+        return weak, float(doc.meta.get("confidence", "nan"))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError("these are not the completed documents of a run", file=path) from error
 
@@ -117,7 +125,8 @@ def _meta(doc: Document, path: Path) -> tuple[Places, float]:
 def pictures(runs: Mapping[str, Judged]) -> list[Picture]:
     """Pictures of one run, or of several side by side; `runs` are by the names to show."""
     looks = {name: look_of(number) for number, name in enumerate(runs)}
-    return [
+    sure = {name: judged for name, judged in runs.items() if judged.has_confidence}
+    made = [
         Picture(
             "completion",
             "What completion fixed and broke",
@@ -125,12 +134,17 @@ def pictures(runs: Mapping[str, Judged]) -> list[Picture]:
             [Panel("spans in 100 documents", _Changes(runs, looks))],
             looks,
         ),
+    ]
+    if not sure:
+        return made
+    return [
+        *made,
         Picture(
             "confidence",
             "Confidence of completed sentences against the truth",
             "Each mark is a bin of sentences; on the line the confidence is what it says.",
-            [Panel("completed sentences", _Confidence(runs, looks))],
-            looks,
+            [Panel("completed sentences", _Confidence(sure, looks))],
+            {name: looks[name] for name in sure},
         ),
     ]
 
@@ -157,7 +171,7 @@ class _Confidence:
     def __call__(self, axes: Axes) -> None:
         axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1)
         for name, judged in self.runs.items():
-            bins, look = calibrate(judged.confidence, judged.right, BINS), self.looks[name]
+            bins, look = judged.bins(), self.looks[name]
             axes.plot(bins.means, bins.right, color=look.colour, marker=look.marker, markersize=4)
         axes.set_xlabel("confidence")
         axes.set_ylabel("share wholly right")
@@ -166,14 +180,14 @@ class _Confidence:
 
 
 def rows(runs: Mapping[str, Judged]) -> Sequence[tuple[str, ...]]:
-    """A line a run: its name, documents, F1 before and after, and what changed."""
+    """A line a run: its name, documents, precision and recall before and after, and what changed."""
     return [
         (
             name,
             f"{judged.documents:,}",
             *[f"{value:.3f}" for count in (judged.weak, judged.completed) for value in (count.precision, count.recall)],
             *[f"{judged.changes[change]:,}" for change in CHANGES],
-            f"{judged.confidence.mean():.3f}",
+            f"{judged.confidence.mean():.3f}" if judged.has_confidence else "",
             f"{judged.right.mean():.3f}",
         )
         for name, judged in runs.items()

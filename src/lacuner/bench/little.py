@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="the folder of gold.jsonl and weak.jsonl")
     given = parser.parse_args(arguments)
     weak = [doc for path in given.weak for doc in read(path, complete=False)]
+    if given.gold_amount <= 0 or (given.weak_sentences is not None and given.weak_sentences < 0):
+        parser.error("--gold-amount must be above 0, and --weak-sentences at least 0")
     gold = list(read(given.gold, complete=True))
     chosen, rest = little_gold(gold, weak, given.gold_amount, given.seed, given.weak_sentences)
     write(chosen, given.out / "gold.jsonl")

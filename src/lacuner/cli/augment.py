@@ -37,14 +37,10 @@ def augment(
     """Rewrite texts so that labels stay right: an encoder that guesses hidden words puts others in their place."""
     from lacuner.cli.show import Watched, print_json, report_lost
     from lacuner.corpus import words_of, write
-    from lacuner.errors import ConfigError
-    from lacuner.recipes.augmenting import LEAST_TOP5, changes, too_poor
+    from lacuner.recipes.augmenting import LEAST_TOP5, changes, masked_model_for
     from lacuner.recipes.augmenting import augment as augment_documents
-    from lacuner.recipes.masked_models import open_masked_model
-    from lacuner.recipes.parts import EncoderConfig
 
     options.keep_inputs({"--out": out}, corpus)
-    model = open_masked_model(EncoderConfig(name=encoder if ":" in encoder else f"run:{encoder}"))
     reading = Watched(
         corpus,
         format=format,
@@ -52,14 +48,12 @@ def augment(
     )
     docs = list(reading)
     report_lost(reading.lost, f"read {corpus}: {reading.documents:,} documents")
-    texts = [[doc.text[start:end] for start, end in words_of(doc)] for doc in docs]
-    reason = too_poor(model, texts, LEAST_TOP5 if least_top5 is None else least_top5)
-    if model is None or reason is not None:
-        raise ConfigError(f"nothing is rewritten: {reason}")
+    model = masked_model_for(encoder, docs, LEAST_TOP5 if least_top5 is None else least_top5)
     made = augment_documents(docs, model, rate, seed)
     report_lost(write(made, out), f"wrote {out}")
     changed = list(changes(docs, made))
-    counts = {"documents": len(docs), "words": sum(map(len, texts)), "changed": sum(count for *_, count in changed)}
+    total = sum(len(words_of(doc)) for doc in docs)
+    counts = {"documents": len(docs), "words": total, "changed": sum(count for *_, count in changed)}
     if json:
         print_json({**counts, "out": str(out)})
         return

@@ -19,16 +19,20 @@ def noise_aware_loss(scores: CRFScores, targets: Targets, confidence: Tensor) ->
     What it does: `confidence` `[batch]` is the probability `C` that all labels of a sentence are right. With 1 the
         loss is that of the CRF, and `l-` is not even computed. The least is where the model gives the labels the
         probability `C`: it neither believes nor doubts them more than they deserve.
-    Assumes: that the confidences are calibrated. Of a sentence of which nothing is known nothing is learned.
+    Assumes: that the confidences are calibrated. Of a sentence of which nothing is known nothing is learned. `1 - P`
+        of a long sentence is the difference of two large sums: it is computed in double precision, whatever the scores
+        have.
     Departs from the authors: where words are unknown, `P` is that of all sequences that agree with the known ones.
     Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled
         data" (NEEDLE).
     """
-    plain = -log_likelihood(scores, targets)
+    start, end = scores.start.double(), scores.end.double()
+    exact = CRFScores(scores.logits.double(), scores.transitions.double(), start, end, scores.mask)
+    plain = -log_likelihood(exact, targets)
     sure = confidence.to(plain)
     doubted = ((sure < 1) & (targets.known & scores.mask).any(dim=1)).nonzero().squeeze(1)
     against = (1 - sure[doubted]) * unlikelihood(plain[doubted])
-    return (sure * plain).index_add(0, doubted, against)
+    return (sure * plain).index_add(0, doubted, against).to(scores.logits)
 
 
 def unlikelihood(loss: Tensor) -> Tensor:

@@ -56,10 +56,10 @@ def _copy(name: str, trust: dict[str, Any], encoder: PretrainedEncoder, head: Ma
     biases = [p for m in outer for p in m._parameters.values() if p is not None and p.shape == head.bias.shape]
     if len(layers) != 1 or len(norms) != 1 or not biases:
         return False
-    head.dense.load_state_dict(layers[0].state_dict())
-    head.norm.load_state_dict(norms[0].state_dict())
+    for ours, theirs in ((head.dense, layers[0]), (head.norm, norms[0])):  # some have no bias
+        ours.load_state_dict({"bias": torch.zeros_like(ours.bias), **theirs.state_dict()})
     with torch.no_grad():
         head.bias.copy_(biases[0])
         ids = torch.arange(min(16, head.size)).unsqueeze(0)
-        full, ours = full.float().eval(), encoder.model.eval()(input_ids=ids).last_hidden_state
-        return bool((full(input_ids=ids).logits - head.logits(ours)).abs().max() < _TOLERANCE)
+        full, vectors = full.float().eval(), encoder.model.eval()(input_ids=ids).last_hidden_state
+        return bool((full(input_ids=ids).logits - head.logits(vectors)).abs().max() < _TOLERANCE)

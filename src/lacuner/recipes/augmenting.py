@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from lacuner.corpus.words import words_of
+from lacuner.errors import ConfigError
 from lacuner.models.model import Model
 from lacuner.models.sentences import cut_sentences
 from lacuner.models.units import prepare_units
@@ -45,6 +46,16 @@ def augmenter_for(
         say(f"augmentation is off: {reason}")
         return None
     return augmenter(model, sentences)
+
+
+def masked_model_for(encoder: str, docs: Sequence[Document], least: float = LEAST_TOP5) -> Model:
+    """The masked language model of a pre-training run or of `hf:NAME_OR_PATH`; refused if it is too poor for them."""
+    model = open_masked_model(EncoderConfig(name=encoder if ":" in encoder else f"run:{encoder}"))
+    sentences = [] if model is None else cut_sentences(docs[:_MEASURED], model.encoder).words
+    reason = too_poor(model, sentences, least)
+    if model is None or reason is not None:
+        raise ConfigError(f"nothing is rewritten: {reason}")
+    return model
 
 
 def augment(docs: Sequence[Document], model: Model, rate: float = 0.15, seed: int = 1) -> list[Document]:

@@ -106,7 +106,8 @@ def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Do
     Word by word: the tag of the weak label if there is one, else the predicted tag. A predicted entity that begins
     under a weak label and goes on behind it makes that one longer if it is of the same type, and is an entity of its
     own if it is not: the sequence was broken. Whatever touches an unsure span stays unknown; so do the words of
-    predicted entities that are not `sure` and have no weak label.
+    predicted entities that are not `sure` and have no weak label, or that are rejected. Only inside of what is rejected
+    for every type nothing is.
     """
     counts: Counter[str] = Counter()
     if weak.complete:
@@ -121,7 +122,10 @@ def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Do
         if any(_touch(span, other) for other in (*weak.unsure, *misfits)):
             unsure.append(Span(span.start, span.end, ""))
             counts["unsure"] += 1
-        elif any(_touch(span, other) and other.label in ("", span.label) for other in weak.rejected):
+        elif any(not other.label and other.start <= span.start and span.end <= other.end for other in weak.rejected):
+            counts["ruled_out"] += 1
+        elif any(_says_no(other, span) for other in weak.rejected):  # but its words may be part of something else
+            unsure.append(Span(span.start, span.end, ""))
             counts["ruled_out"] += 1
         elif span.score is not None and span.score < sure:
             unsure += [Span(words[a][0], words[b - 1][1], "") for a, b in _free(first, last, owner)]
@@ -144,6 +148,11 @@ def _touch(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
+def _says_no(rejected: Span, span: Span) -> bool:
+    """Whether a rejected span speaks against one that it does not hold."""
+    return rejected[:3] == span[:3] if rejected.label else _touch(rejected, span)
+
+
 def _free(first: int, last: int, owner: dict[int, int]) -> Iterator[tuple[int, int]]:
     """The runs of words that have no weak label."""
     for free, run in groupby(range(first, last), key=lambda word: word not in owner):
@@ -164,13 +173,16 @@ def label_counts(docs: Iterable[Document]) -> dict[str, Any]:
 
 
 def write_completed(
-    folder: Path, gold: Sequence[Document], completed: Completed, confidence: np.ndarray, round_: int = 1
+    folder: Path, gold: Sequence[Document], completed: Completed, confidence: np.ndarray | None, round_: int = 1
 ) -> None:
-    """Write the completed documents, each with its weak labels and its confidence, and how often each label occurs."""
+    """Write the completed documents, each with its weak labels and its confidence, if anybody has asked for it, and how
+    often each label occurs."""
     end = "" if round_ == 1 else f"-{round_}"
     with atomic_write(folder / f"{COMPLETED}{end}.jsonl") as stream:
-        for doc, weak, sure in zip(completed.docs, completed.weak, confidence.tolist(), strict=True):
-            about = {"weak": [list(span[:3]) for span in weak.spans], "confidence": round(sure, 6)}
+        for number, (doc, weak) in enumerate(zip(completed.docs, completed.weak, strict=True)):
+            about: dict[str, Any] = {"weak": [list(span[:3]) for span in weak.spans]}
+            if confidence is not None:
+                about["confidence"] = round(float(confidence[number]), 6)
             stream.write(as_line(replace(doc, meta=about)).encode(*_LOSSLESS))
     kinds = {"gold": gold, "weak": completed.weak, "completed": completed.docs, "pseudo": completed.pseudo}
     counts = {kind: label_counts(docs) for kind, docs in kinds.items()}

@@ -59,6 +59,9 @@ def open_masked_model(config: EncoderConfig) -> Model | None:
         encoder = open_encoder(config, ())
         from lacuner.models.pretrained_masked import open_masked_head
 
-        head, own = open_masked_head(place, encoder)
+        try:
+            head, own = open_masked_head(place, encoder)
+        except ConfigError:
+            return None  # its tokenizer knows no mask
         return Model(encoder, head) if own else None
     return None

@@ -14,12 +14,14 @@ Departs from the authors: the confidence is calibrated on held-out parts of gold
     is the probability of its best tag sequence, which can be compared between models, where they have the sequence's
     score over its length. To doubt entities, not sentences, is ours: with a small encoder the noise-aware loss cost one
     to two points on BC5CDR's dev, and this won one (as much as no completion at all). Epochs and rates are for encoders
-    that start from nothing, too.
+    that start from nothing, too. The models that judge held-out gold have no dev to stop by. Losses are divided by
+    words, not by sentences.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,6 +34,7 @@ from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
 from lacuner.config import OnlyWith
+from lacuner.errors import ConfigError
 from lacuner.losses.noise_aware import noise_aware_loss
 from lacuner.models.files import AnyTagger, load
 from lacuner.models.tagger import Tagger
@@ -64,7 +67,7 @@ ENOUGH = 500
 """Documents of gold of which one held-out part tells enough; of fewer each part is held out once."""
 
 _COMPLETION = OnlyWith("completion", ("True",))
-_NOISE_AWARE = OnlyWith("noise_aware", ("True",))
+_NOISE_AWARE = OnlyWith("noise_aware", ("True", "None"))
 _FINETUNE = OnlyWith("finetune", ("True",))
 
 
@@ -81,7 +84,8 @@ class Config(BaseConfig):
     broken: Annotated[Literal["repair", "drop"], _COMPLETION] = "repair"
     """What becomes of a sentence in which a weak label interrupts a predicted one of another type."""
     noise_aware: bool | None = None
-    """Trust sentences by their confidence; false: as if they were gold. None: if the encoder is a pretrained one."""
+    """Trust completed sentences by their confidence; false: as if they were gold. None: if the encoder is a pretrained
+    one."""
     sure: Annotated[float | None, _COMPLETION] = Field(None, ge=0, le=1)
     """Predicted entities that are less probable are not added: their words are unknown. None: 0.9 where sentences are
     not trusted by their confidence, 0 where they are."""
@@ -100,7 +104,8 @@ class Config(BaseConfig):
     finetune_rate: Annotated[float, _FINETUNE] = Field(0.3, gt=0)
     """Its learning rates, times those of the initial model."""
     rounds: int = Field(1, ge=1, le=2)
-    """2: complete the weak labels again with the model of the first round, and repeat."""
+    """2: complete the weak labels again with the model of the first round, and repeat; its confidence is still judged
+    by models of gold alone."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
@@ -138,7 +143,9 @@ class _Needle:
         if unknown := only_in_weak(gold, weak):
             run.say(f"needle: gold has no example of {', '.join(unknown)}: the weak labels alone teach it")
         pretrained = self.model.encoder.config()["kind"] == "pretrained"
-        self.noise_aware = pretrained if config.noise_aware is None else config.noise_aware
+        self.noise_aware = pretrained and config.completion if config.noise_aware is None else config.noise_aware
+        if self.noise_aware and not config.completion:
+            raise ConfigError("noise_aware=true has no effect with completion=false: it is completion that is doubted")
         self.sure = config.sure if config.sure is not None else 0.0 if self.noise_aware else SURE
         self._own: Calibration | None = None
 
@@ -160,13 +167,13 @@ class _Needle:
         asked: AnyTagger = load(config.complete_from or "") if elsewhere else self.tagger
         completed = complete_by(asked, self.weak, config.broken, self.sure)
         if not completed.docs:
-            run.say("needle: no weak document has a label: there is nothing to learn but gold")
+            run.say(f"needle: {completed}: there is nothing to learn but gold")
             return
         if not config.completion:
             plain, left = [replace(doc, complete=True) for doc in completed.weak], completed.counts["empty"]
             completed = replace(completed, docs=plain, counts=Counter(empty=left))
         run.say(f"needle: {completed}")
-        sure = np.ones(len(completed.docs))
+        sure = None
         if self.noise_aware:
             calibration = self._judged(asked) if elsewhere else self._calibration()
             sure = confidence(completed.trusted, calibration(completed.scores))
@@ -175,11 +182,13 @@ class _Needle:
         lost = Lost()
         both = mix(self.model, self.gold, completed.docs, lost)
         run.say(f"needle: gold and weak documents together: {lost}")
-        step = _doubt(both.data, both.of_sentences(1.0, sure)) if self.noise_aware else believe(both.data)
+        step = believe(both.data) if sure is None else _doubt(both.data, both.of_sentences(1.0, sure))
         self._fit(f"noisy/{number}", both.data, step, config.noisy_epochs, config.noisy_rate)
 
     def _judged(self, tagger: AnyTagger) -> Calibration:
         """How often another run's tagger is right about gold, which it should not have seen."""
+        if _has_learned(self.config.complete_from or Path(), self.run.identity["data"]["gold"]):
+            self.run.say("needle: the run that completes has learned from this very gold: it seems surer than it is")
         asked = judgeable(self.gold)
         found, scores = scored(tagger, asked)
         return self._said(calibrate(scores, rightness(asked, found), self.config.bins))
@@ -194,7 +203,8 @@ class _Needle:
 
     def _said(self, calibration: Calibration) -> Calibration:
         bins, sentences = len(calibration.right), int(calibration.sizes.sum())
-        few = "" if bins == self.config.bins else f", not {self.config.bins}: there is too little gold for more"
+        few = f", not {self.config.bins}: there is too little gold for more, or it was equally sure of too many"
+        few = "" if bins == self.config.bins else few
         self.run.say(
             f"needle: confidence from {sentences:,} held-out gold sentences in {bins} bins{few}"
             if bins
@@ -214,6 +224,15 @@ class _Needle:
         with self.run.stage(name) as stage:
             fit(model, part.features, lambda _: step, resolved(settings, model, data.features), stage)
         return Tagger(model)
+
+
+def _has_learned(folder: Path, gold: Any) -> bool:
+    """Whether the model in a folder, a run or its `model`, comes from this gold; what says nothing has not."""
+    for about in (folder / "run.json", folder.parent / "run.json"):
+        if about.is_file():
+            found = json.loads(about.read_text(encoding="utf-8"))
+            return gold in found.get("identity", {}).get("data", {}).values()
+    return False
 
 
 def _doubt(data: TrainingSet, confidences: np.ndarray) -> Step:

@@ -12,15 +12,17 @@ Costs: as many trainings as there are models, side by side where there are cores
 Departs from the authors: with an encoder that starts from nothing the questions are asked of spans, not of words;
     labels and soft labels are judged anew every epoch, not every so many batches; words in which nobody may see a
     negative are left out everywhere; sentences are said otherwise with the encoder as it was pre-trained, anew in each
-    epoch; there are three models where they have five. As in their code, that a labelled word is an entity is not
-    doubted, and soft types are learned where the entity is likely.
+    epoch; there are three models where they have five. Epochs and rates suit encoders that start from nothing, too:
+    theirs are one epoch to five, and the later stages have a third and a sixtieth of the first one's rate. As in their
+    code, that a labelled word is an entity is not doubted, and soft types are learned where the entity is likely. The
+    guard is for O, too.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Literal
@@ -43,6 +45,7 @@ from lacuner.recipes.o_values import believed_set
 from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn_in_stage, new_model, open_encoder, resolved
 from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
 from lacuner.recipes.side_by_side import learn_side_by_side
+from lacuner.training.augment import Augmenter
 from lacuner.training.data import TrainingSet
 from lacuner.training.loop import Step, StepLoss
 from lacuner.training.run import Run
@@ -51,8 +54,6 @@ from lacuner.types import Batch, Document, Features, Lost
 
 NEEDS = ("weak",)
 USES: tuple[str, ...] = ()
-Otherwise = Callable[[], Features]
-"""Makes features of the same sentences said otherwise."""
 
 
 class RosterHeadConfig(HeadConfig):
@@ -145,6 +146,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     count = config.models if config.ensemble else 1
     model, task, lost = _begin(splits, config, run)
     run.say(f"roster: learning from {len(task.docs):,} documents, {count} noise-robust models first: {lost}")
+    augmenter = _augmenter(task, config)
     learn_side_by_side("roster", splits, given, run, {n: stage_of(n) for n in range(1, count + 1)})
     left_out, total = [], torch.zeros(())
     for number in range(1, count + 1):
@@ -154,7 +156,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.say(f"roster: {write_left_out(run.folder, task, left_out):,} spans were left out in some epoch: removed.jsonl")
     taught = _distill(task, config, model, total / count) if config.ensemble else robust
     if config.self_training:
-        _self_train(task, config, taught, total / count)
+        _self_train(task, config, taught, total / count, augmenter)
     return Tagger(taught)
 
 
@@ -191,10 +193,10 @@ def _distill(task: Task, config: Suited, model: Model, mean: Tensor) -> Model:
     return model
 
 
-def _self_train(task: Task, config: Suited, model: Model, mean: Tensor) -> None:
+def _self_train(task: Task, config: Suited, model: Model, mean: Tensor, augmenter: Augmenter | None) -> None:
     """Let a model learn types from its own opinion, sharpened anew in each epoch; entities stay the ensemble's."""
     data = _soft_set(task, model, mean)
-    features, otherwise = data.features, _otherwise(task, config, model)
+    features = data.features
 
     def sharpened() -> dict[str, Tensor]:
         joint = of_words(model, features, probabilities)
@@ -209,7 +211,8 @@ def _self_train(task: Task, config: Suited, model: Model, mean: Tensor) -> None:
         assert data.targets.probs is not None and data.targets.weight is not None
         data.targets.probs.copy_(torch.cat([1 - entity, entity * found["types"]], dim=-1))
         data.targets.weight.copy_(found["counted"])
-        return _soft_step(data, None if otherwise is None else otherwise())
+        otherwise = None if augmenter is None else model.encoder.prepare(augmenter.draw(config.augment_rate))
+        return _soft_step(data, otherwise)
 
     settings = resolved(config.train, model, features)
     settings = slower(settings, config.self_rate, config.self_epochs or ceil(settings.epochs / 3))
@@ -217,20 +220,11 @@ def _self_train(task: Task, config: Suited, model: Model, mean: Tensor) -> None:
     learn_in_stage(data, make_step, taught, task.run, task.dev, "self_training", start_counts=True)
 
 
-def _otherwise(task: Task, config: Suited, model: Model) -> Otherwise | None:
-    """Features of the sentences said otherwise, if the encoder's masked-word head is good enough for that."""
-    if not config.augmentation:
+def _augmenter(task: Task, config: Suited) -> Augmenter | None:
+    """What says the sentences otherwise, if the encoder's masked-word head is good enough for that."""
+    if not config.augmentation or not config.self_training:
         return None
-    words = task.weak.data.sentences.words
-    made = augmenter_for(config.encoder, words, config.least_top5, task.run.say)
-    if made is None:
-        return None
-
-    def features() -> Features:
-        found: Features = model.encoder.prepare(made.draw(config.augment_rate))
-        return found
-
-    return features
+    return augmenter_for(config.encoder, task.weak.data.sentences.words, config.least_top5, task.run.say)
 
 
 def _soft_step(data: TrainingSet, otherwise: Features | None = None) -> Step:

@@ -47,7 +47,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Learn from `splits.gold` and the texts of `splits.weak`."""
     gold = splits.gold or ()
     need_entities(gold)
-    texts = [replace(doc, spans=(), complete=False) for doc in splits.weak or ()]  # whatever they said of themselves
+    # whatever they said of themselves
+    texts = [replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in splits.weak or ()]
 
     def learn(tagger: Tagger | None, pseudo: Sequence[Document], name: str) -> Tagger:
         # the labels are gold's, but an encoder's vocabulary may come from all texts

@@ -5,7 +5,8 @@ What it does: hides 15 % of the words (or sub-words) and puts, in place of each,
     word if the hidden one did. Else the hidden one stays.
 Assumes: that a word which fits the place is of the same type as the one that stood there.
 Departs from the authors: their code guesses with an encoder that has been fine-tuned meanwhile, and also replaces words
-    that were not hidden; this follows their text.
+    that were not hidden; this follows their text. Where an encoder ignores case, its guess gets the case of the hidden
+    word.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
@@ -123,12 +124,19 @@ def augmenter(model: Model, sentences: Sequence[Sequence[str]]) -> Augmenter:
 
 def _piece_kinds(model: Model) -> np.ndarray:
     """Of each sub-word: 2 if it begins a word, and 1 more if its first letter is a capital; -1 of none."""
+    from tokenizers import decoders
+
     kinds = np.full(model.head.size, -1, dtype=np.int64)
-    vocabulary = model.encoder.tokenizer.get_vocab()
-    marked = any(piece.startswith(BEGINS) for piece in vocabulary)
+    tokenizer = model.encoder.tokenizer
+    vocabulary = tokenizer.get_vocab()
+    decoder = json.dumps(json.loads(tokenizer.to_str()).get("decoder") or {})
+    in_bytes = decoders.ByteLevel() if '"ByteLevel"' in decoder else None
+    marked = '"WordPiece"' not in decoder and any(piece.startswith(BEGINS) for piece in vocabulary)
     for piece, number in vocabulary.items():
         begins = piece.startswith(BEGINS) if marked else not piece.startswith(CONTINUES)
         bare = piece.lstrip("".join(BEGINS)) if marked else piece.removeprefix(CONTINUES)
+        if in_bytes is not None:  # a letter that is not ASCII is several of its signs
+            bare = in_bytes.decode([bare])
         if number < len(kinds):
             kinds[number] = 2 * begins + bare[:1].isupper()
     return kinds
