@@ -12,7 +12,7 @@ Costs: as many trainings as there are models, side by side where there are cores
 Departs from the authors: with an encoder that starts from nothing the questions are asked of spans, not of words;
     labels and soft labels are judged anew every epoch, not every so many batches; words in which nobody may see a
     negative are left out everywhere; sentences are said otherwise with the encoder as it was pre-trained, anew in each
-    epoch; there are three models where they have five. Epochs and rates suit encoders that start from nothing, too:
+    epoch. Epochs and rates suit encoders that start from nothing, too:
     theirs are one epoch to five, and the later stages have a third and a sixtieth of the first one's rate. As in their
     code, that a labelled word is an entity is not doubted, and soft types are learned where the entity is likely. The
     guard is for O, too.
@@ -70,8 +70,8 @@ class Config(BaseConfig):
     """None: `entity_type`, words as in the paper, if the encoder is a pretrained one; otherwise `span`, with a
     threshold from dev."""
     train: TrainConfig = TrainConfig()
-    models: int = Field(3, ge=1)
-    """How many noise-robust models there are (the paper's K, five there)."""
+    models: int | None = Field(None, ge=1)
+    """How many noise-robust models there are (the paper's K). None: five for words, as there, three for spans."""
     q: float | None = Field(None, ge=0, le=1)
     """Generalised cross entropy: 0 is cross entropy, 1 hardly believes anything. None: 0.7 for words, 0.1 for spans."""
     removal: bool = True
@@ -113,6 +113,7 @@ class Suited(Config):
     """Settings of which none is left open."""
 
     head: RosterHeadConfig
+    models: int
     q: float
     tau: float
     guard: float
@@ -121,9 +122,9 @@ class Suited(Config):
     weigh_types: bool
 
 
-WORDS = {"q": 0.7, "tau": 0.7, "guard": 0.9, "drop_unlabeled": 0.5, "weigh_types": False}
+WORDS = {"models": 5, "q": 0.7, "tau": 0.7, "guard": 0.9, "drop_unlabeled": 0.5, "weigh_types": False}
 """Those of the paper."""
-SPANS = {"q": 0.1, "tau": 0.5, "guard": 0.25, "drop_unlabeled": 0.0, "weigh_types": True}
+SPANS = {"models": 3, "q": 0.1, "tau": 0.5, "guard": 0.25, "drop_unlabeled": 0.0, "weigh_types": True}
 """Found with `tiny` on the dev data of Wikigold, BC5CDR and the demo corpus. Entities are a few in a hundred spans:
 they are learned late, and with a larger q hardly at all. A type that the model does not believe in a quarter of the
 places is rather one that it has not learned yet."""
