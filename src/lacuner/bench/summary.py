@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
 from typing import Any, NamedTuple
 
 from lacuner.bench.cell import unpack
 from lacuner.bench.cells import Gaps, Place
 from lacuner.bench.run import Bench, Row
-from lacuner.bench.spec import Spec
+from lacuner.bench.spec import LITTLE, Spec
 from lacuner.evaluate.compare import Comparison, compare
 
 YARDSTICKS = ("supervised", "oracle")
@@ -94,6 +96,40 @@ def _share(line: Line, other: Line) -> float | None:
     seeds = [seed for seed in line.rows if seed in other.rows]
     mine, yours = (sum(each.rows[seed]["test"]["f1"] for seed in seeds) for each in (line, other))
     return mine / yours if yours else None
+
+
+class Saved(NamedTuple):
+    """What a recipe makes of little gold, and how much of it plain supervised training would need for as much F1."""
+
+    place: Place
+    f1: float
+    needed: float
+    """In the unit of the spec, by a straight line between the two nearest amounts, which are taken as logarithms."""
+
+
+def gold_saved(lines: Sequence[Line], spec: Spec) -> Iterator[Saved]:
+    """Of each recipe and amount of gold; infinite where `supervised` never gets there, 0 where it always has more."""
+    name = next((name for name, recipe in spec.recipes.items() if recipe.recipe == "supervised"), "")
+    known = [line for line in lines if line.place.gaps.kind == LITTLE and line.rows]
+    for line in known:
+        place, f1 = line.place, line.f1.mean
+        curve = {
+            other.place.gaps.rate: other.f1.mean
+            for other in known
+            if other.place == place._replace(recipe=name, gaps=place.gaps._replace(rate=other.place.gaps.rate))
+        }
+        if place.recipe != name and len(curve) > 1:
+            yield Saved(place, f1, _amount_for(f1, sorted(curve.items())))
+
+
+def _amount_for(f1: float, curve: Sequence[tuple[float, float]]) -> float:
+    """Where a curve first reaches a value."""
+    if f1 < curve[0][1]:
+        return 0.0
+    for (less, low), (more, high) in pairwise(curve):
+        if low <= f1 <= high:
+            return less * float((more / less) ** ((f1 - low) / (high - low) if high > low else 0.0))
+    return inf
 
 
 class Tested(NamedTuple):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from lacuner.bench.run import Bench
-from lacuner.bench.spec import LITTLE
-from lacuner.bench.summary import Figure, Line, Tested
+from lacuner.bench.summary import Figure, Line, Saved, Tested, gold_saved
+from lacuner.recipes import RECIPES
 
 COST = "## Cost"
 
@@ -44,8 +45,10 @@ def table(bench: Bench, lines: Sequence[Line], tested: Sequence[Tested], command
         mine = [line for line in lines if line.place.data == data and line.rows]
         header = ("noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle", "boundary F1")
         parts += [f"## {plain(data)}", markdown((*header, "dev F1"), map(_cells, mine))]
-    if known := [line for line in lines if line.place.gaps.kind == LITTLE and line.rows]:
-        parts += ["## Accuracy", _ACCURACY, _accuracy(known)]
+    if any({"gold", "weak"} <= set(RECIPES[recipe.recipe].NEEDS) for recipe in bench.spec.recipes.values()):
+        parts += ["## Accuracy", _ACCURACY, _accuracy([line for line in lines if line.rows])]
+    if saved := list(gold_saved(lines, bench.spec)):
+        parts += ["## Gold saved", _SAVED, _saved(saved)]
     if tested:
         parts += ["## Significance", _SIGNIFICANCE, _tested(tested)]
     if bench.failed:
@@ -59,6 +62,10 @@ _SIGNIFICANCE = (
     "two-sided; the counts of all seeds are added up)."
 )
 _ACCURACY = "The share of words, of gold's spans and of whole sentences that are right, in per cent."
+_SAVED = (
+    "How much gold `supervised` would need for the same mean F1, by a straight line between its neighbouring amounts "
+    "(as logarithms); *more* than its largest, or *less* than its smallest, says no more than that."
+)
 _COST = "CPU seconds of training and of testing (one thread), and peak memory of the process, means over the seeds."
 
 
@@ -112,6 +119,15 @@ def _accuracy(lines: Sequence[Line]) -> str:
     kinds = ("words", "spans", "sentences")
     rows = [[*map(str, line.place), *[percent(line.values("accuracy", kind)) for kind in kinds]] for line in lines]
     return markdown(("data", "noise", "encoder", "recipe", *kinds), rows)
+
+
+def _saved(saved: Sequence[Saved]) -> str:
+    rows = []
+    for place, f1, needed in saved:
+        times = "more" if needed == inf else "less" if needed == 0 else f"{needed / place.gaps.rate:.1f}"
+        amount = "" if needed in (0, inf) else str(place.gaps._replace(rate=float(f"{needed:.3g}"), weak=None))
+        rows.append([*map(str, place), percent(f1), amount, times])
+    return markdown(("data", "noise", "encoder", "recipe", "F1", "supervised needs", "times as much"), rows)
 
 
 def _failed(lines: Sequence[Line]) -> str:
