@@ -89,3 +89,24 @@ def _relabelled(doc: Document, other: Document) -> Document:
     words = words_of(doc)
     places = {words[(7 * i + len(other.text)) % len(words)]: span.label for i, span in enumerate(other.spans)}
     return replace(doc, spans=tuple(Span(*place, label) for place, label in sorted(places.items())))
+
+
+@pytest.mark.slow
+def test_needle_helps_and_does_no_harm(demo: Demo, tmp_path: Path) -> None:
+    """A hundred gold sentences, and 700 with half of their labels, or all: three seeds, all with a CRF."""
+    torch.set_num_threads(1)
+    gold, epochs = demo.train[:100], [f"train.epochs={EPOCHS}"]
+
+    def f1(recipe: str, drop: float, seed: int) -> float:
+        weak = list(corrupt(demo.train[100:SENTENCES], Noise(drop=drop, seed=seed)))
+        settings = [*epochs, f"noisy_epochs={EPOCHS}"] if recipe == "needle" else [*epochs, "head.kind=crf"]
+        splits = Splits(gold=None if recipe == "trust" else gold, weak=None if recipe == "supervised" else weak)
+        folder, config = tmp_path / f"{recipe}{drop}{seed}", load_config(RECIPES[recipe].Config, settings=settings)
+        return score(demo.test, train(recipe, splits, folder, config, seed).tagger.predict(demo.test)).exact.f1
+
+    needle, whole = (mean(f1("needle", drop, seed) for seed in (1, 2, 3)) for drop in (0.5, 0.0))
+    others = {name: mean(f1(name, 0.5, seed) for seed in (1, 2, 3)) for name in ("trust", "supervised")}
+    assert needle > max(others.values()) + 0.15, (needle, others)
+    trust = mean(f1("trust", 0.0, seed) for seed in (1, 2, 3))
+    print(f"needle {needle:.4f}, {others}; nothing missing: needle {whole:.4f}, trust {trust:.4f}")
+    assert whole > trust - 0.01

@@ -19,8 +19,8 @@ from lacuner.training.augment import Augmenter, augmenter
 from lacuner.training.masking import measure
 from lacuner.types import Document, Span
 
-LEAST_TOP5 = 0.3
-"""Below this a model may have learned no more than which words are frequent: five can be a quarter of a text."""
+LEAST_TOP5 = 0.5
+"""Below this most words that are put into entities are no longer what the label says: see `benchmarks.augmentation`."""
 _MEASURED = 200
 
 
