@@ -230,8 +230,10 @@ def _has_learned(folder: Path, gold: Any) -> bool:
     """Whether the model in a folder, a run or its `model`, comes from this gold; what says nothing has not."""
     for about in (folder / "run.json", folder.parent / "run.json"):
         if about.is_file():
-            found = json.loads(about.read_text(encoding="utf-8"))
-            return gold in found.get("identity", {}).get("data", {}).values()
+            try:
+                return gold in json.loads(about.read_text(encoding="utf-8"))["identity"]["data"].values()
+            except (ValueError, KeyError, TypeError, AttributeError):
+                return False
     return False
 
 

@@ -12,10 +12,9 @@ Costs: as many trainings as there are models, side by side where there are cores
 Departs from the authors: with an encoder that starts from nothing the questions are asked of spans, not of words;
     labels and soft labels are judged anew every epoch, not every so many batches; words in which nobody may see a
     negative are left out everywhere; sentences are said otherwise with the encoder as it was pre-trained, anew in each
-    epoch. Epochs and rates suit encoders that start from nothing, too:
-    theirs are one epoch to five, and the later stages have a third and a sixtieth of the first one's rate. As in their
-    code, that a labelled word is an entity is not doubted, and soft types are learned where the entity is likely. The
-    guard is for O, too.
+    epoch. Epochs and rates suit encoders that start from nothing, too: theirs are one epoch to five, and the later
+    stages have a third and a sixtieth of the first one's rate. As in their code, that a labelled word is an entity is
+    not doubted, and soft types are learned where the entity is likely. The guard is for O, too.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
