@@ -1,7 +1,7 @@
 """Learn from gold, label the other texts with what was learned, and learn from both.
 
 What it does: trains a model on gold. It says what is in the texts of the weak documents, whose own labels nobody looks
-    at; then it learns from gold and from these pseudo labels together.
+    at (what is unsure stays unknown); then it learns from gold and from these pseudo labels together.
 Assumes: that what the first model gets right outweighs what it gets wrong.
 Needs: weak, gold.
 Costs: a training on gold and one on everything, for each round.
@@ -47,8 +47,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Learn from `splits.gold` and the texts of `splits.weak`."""
     gold = splits.gold or ()
     need_entities(gold)
-    # whatever they said of themselves
-    texts = [replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in splits.weak or ()]
+    # whatever they said of themselves; but what is unsure is no negative, for anybody
+    texts = [replace(doc, spans=(), rejected=(), complete=False) for doc in splits.weak or ()]
 
     def learn(tagger: Tagger | None, pseudo: Sequence[Document], name: str) -> Tagger:
         # the labels are gold's, but an encoder's vocabulary may come from all texts
