@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import combinations
-from lacuner.recipes.parts import Splits
+from benchmarks import combinations, masked
 from lacuner.types import Document, Span
 
 SPEC = """
@@ -47,7 +46,7 @@ def test_words_that_help() -> None:
 def test_suspected_words_are_unsure() -> None:
     labelled = Document("1", TEXT, spans=(Span(0, 9, "PERSON"),), complete=False)
     bare = Document("2", "Then Mara Teel left Halden too.", complete=False)
-    place = combinations.Place("x", Splits(weak=[labelled, bare] * 20), 1, ())
+    place = masked.Place("x", 0.5, 1, [labelled, bare] * 20, [], [], ())
     docs = combinations.without_suspects(place)
     suspected = {doc.text[span.start : span.end] for doc in docs for span in doc.unsure}
     assert suspected
