@@ -16,7 +16,7 @@ from lacuner.bench.spec import Spec, load_spec
 from lacuner.bench.summary import Line, comparisons, summarise
 from lacuner.bench.table import COST, table
 from lacuner.pages.drawing import whole_picture
-from tests.bench.conftest import invented
+from tests.bench.conftest import SMALL, invented
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -133,6 +133,14 @@ def test_shares_and_spread(load: Callable[[str], Spec], tmp_path: Path) -> None:
     text = table(bench, list(lines.values()), [], "x").split(COST)[0]
     assert f"| {100 * trust.f1.mean:.1f} ± {100 * trust.f1.spread:.1f} | 2 |" in text
     assert "seconds" not in text and "MB" not in text
+
+
+def test_rows_of_an_earlier_version_have_no_accuracy(load: Callable[[str], Spec]) -> None:
+    bench = invented(load(SMALL))
+    assert "## Accuracy" in table(bench, summarise(bench), [], "x")
+    del next(iter(bench.rows.values()))["accuracy"]
+    text = table(bench, summarise(bench), [], "x")
+    assert "## Accuracy" not in text and "## F1 at a glance" in text
 
 
 def test_a_recipe_has_one_look_and_no_two_share_it(load: Callable[[str], Spec]) -> None:

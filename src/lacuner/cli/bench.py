@@ -38,7 +38,9 @@ def bench(
     from lacuner.cli.show import print_json, print_table, say
 
     chosen = [part for each in set_ or [] for part in ("--set", each)]
-    command = shlex.join(["lacuner", "bench", spec.as_posix(), "--out", out.as_posix(), *chosen])
+    command = shlex.join(
+        ["lacuner", "bench", spec.as_posix(), "--data", data.as_posix(), "--out", out.as_posix(), *chosen]
+    )
     found = open_bench(load_spec(spec, data, tuple(set_ or [])), data, out)
     try:
         if run:
