@@ -4,7 +4,7 @@ Wherever a bench spec masks something, with its first seed: negative sampling al
 in RoSTER's ensemble; negative sampling that never draws what the O-values of two-step learning suspect; and its spans
 beside the words of two-step learning: those that both find, those that either finds, and a higher probability for what
 both find. Each has the threshold that is best on dev, and F1 is that of dev: this chooses what deserves a recipe, and
-test data has no say in it. (`fill`, which came of it, is measured by `fill.toml`.)
+test data has no say in it. (`ensemble`, which came of it, is measured by `ensemble.toml`.)
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from lacuner.bench.cells import Cell, Gaps, lay_out, to_run
 from lacuner.bench.data import DataSet, data_hashes
-from lacuner.bench.spec import DataSpec, Spec, load_spec
+from lacuner.bench.spec import FILES, DataSpec, Spec, load_spec
 from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES
 from tests.bench.conftest import SMALL
@@ -182,6 +183,16 @@ def test_extra_weak_sentences_are_added_to_the_weak_ones(tmp_path: Path) -> None
     assert weak is not None and [(doc.text, doc.complete) for doc in weak] == [("a", False), ("c", False)]
     steps, options = data.commands(("weak",), "given", 0.0, 1)
     assert len(steps) == 1 and options == ["--weak", "w.conll", "--weak", "DATA/e.conll"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.toml")), ids=lambda path: path.stem)
+def test_every_spec_of_ours_is_sound(path: Path, tmp_path: Path) -> None:
+    for data in tomllib.loads(path.read_text(encoding="utf-8"))["data"].values():
+        for file in (data[role] for role in FILES if role in data):
+            (tmp_path / data["folder"]).mkdir(exist_ok=True)
+            (tmp_path / data["folder"] / file).touch()
+    spec = load_spec(path, tmp_path)
+    assert lay_out(spec, {name: {} for name in spec.data})
 
 
 def test_a_cell_of_the_bars_runs_once(data: Callable[[str], Path]) -> None:

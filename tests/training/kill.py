@@ -25,7 +25,7 @@ from lacuner.config import load_config
 from lacuner.demo import build
 from lacuner.models import files as model_files
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import RECIPES, completion, confidence, fill, noise_robust, removed, suspects
+from lacuner.recipes import RECIPES, completion, confidence, noise_robust, removed, suspects
 from lacuner.recipes.parts import Splits
 from lacuner.recipes.train import train
 from lacuner.training import loop, run
@@ -68,7 +68,7 @@ def arm(point: str) -> None:
                     stream.flush()
                     die()
 
-        for module in (run, model_files, suspects, removed, noise_robust, completion, confidence, fill):
+        for module in (run, model_files, suspects, removed, noise_robust, completion, confidence):
             module.atomic_write = half  # type: ignore[attr-defined]
 
 
@@ -118,7 +118,6 @@ def digest(folder: Path) -> dict[str, str]:
         "completed.jsonl",
         "labels.json",
         "confidence.json",
-        "filled.jsonl",
         "completed-2.jsonl",
         "confidence-2.json",
     ]

@@ -7,6 +7,7 @@ They rest on the tables of docs/results.md: the encoder `tiny`, span heads, thre
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from math import sqrt
 
 from lacuner.advice.seen import LEAST, Seen
 from lacuner.config import Config
@@ -57,8 +58,9 @@ def advise(seen: Seen, recipes: Collection[str]) -> Advice:
         return Advice(recipe="supervised", reasons=("There is gold, and no weak label besides.",), notes=notes)
     if seen.in_gold >= COVERED:
         return Advice(recipe="supervised", reasons=("Gold has the very texts of the weak labels.",), notes=notes)
-    if gold >= GOLD and "needle" in recipes:
-        why = f"There is gold to learn from ({gold:,} entities) beside the weak labels, and `needle` learns from both."
+    if _gold_teaches(seen, recipes):
+        count = f"{seen.teaching:,} entities"
+        why = f"There is gold to learn from ({count}) beside the weak labels, and `needle` learns from both."
         return Advice(recipe="needle", reasons=(why,), notes=notes)
     recipe, settings, reason = _for_weak(seen)
     return Advice(recipe=recipe, settings=settings, reasons=(_how_it_looks(seen), reason), notes=notes)
@@ -67,10 +69,13 @@ def advise(seen: Seen, recipes: Collection[str]) -> Advice:
 def _for_weak(seen: Seen) -> tuple[str, tuple[str, ...], str]:
     """Recipe, settings and reason where there is nothing to learn from but weak labels."""
     dev = seen.dev is not None and seen.dev.entities > 0
+    settings = (_BY_DEV,) if dev else ()
     if _wrong(seen):
         return "roster", (), "`roster` is made for that: it leaves out the labels that several models cannot believe."
+    if seen.whole and (seen.missing or 0.0) > FEW:
+        why = "Documents that are complete leave nothing to guess: if these are not, write `complete: false` into them."
+        return "trust", settings, why
     if seen.whole or (seen.missing is not None and seen.missing <= FEW):
-        settings = (_BY_DEV,) if dev else ()
         return "trust", settings, "Where next to nothing is missing, nothing beats believing the labels: `trust`."
     if seen.missing is None:
         return (
@@ -91,12 +96,19 @@ def _for_weak(seen: Seen) -> tuple[str, tuple[str, ...], str]:
     return "negative_sampling", (), "The more is missing, the more `negative_sampling` is ahead of the others."
 
 
+def _gold_teaches(seen: Seen, recipes: Collection[str]) -> bool:
+    return seen.teaching >= GOLD and seen.in_gold < COVERED and "needle" in recipes
+
+
 def _wrong(seen: Seen) -> bool:
     """Whether wrong labels are the trouble, rather than missing ones."""
     if seen.right is not None:
         return seen.right < RIGHT
     share = seen.contradicting
-    return share is not None and share.of >= LEAST and share.value >= CONTRADICTING
+    if share is None or share.of < LEAST:
+        return False
+    by_chance = 2 * sqrt(share.value * (1 - share.value) / share.of)  # names that mean two things contradict as well
+    return share.value - by_chance >= CONTRADICTING
 
 
 def _how_it_looks(seen: Seen) -> str:
@@ -107,7 +119,9 @@ def _how_it_looks(seen: Seen) -> str:
         other = _percent(seen.contradicting.value)
         return f"The labels contradict each other: {other} of the other labels of the same name are of another type."
     if seen.whole:
-        return "All weak documents say of themselves that they are complete."
+        missing = seen.missing or 0.0
+        but = f", but by {seen.judge} about {_percent(missing)} is missing" if missing > FEW else ""
+        return f"All weak documents say of themselves that they are complete{but}."
     if seen.missing is not None:
         kind = {"names": ", names as a whole rather than single mentions", "mentions": ", mentions of all names alike"}
         how = kind.get(seen.gaps or "", "")
@@ -132,22 +146,40 @@ def _notes(seen: Seen, recipes: Collection[str]) -> Iterator[str]:
         yield f"{max(labelled, gold):,} labelled entities are few: more labels will help more than any recipe."
     if not labelled:
         return
-    if seen.judge is None and (seen.gold or seen.dev):
-        why = f"has fewer than {LEAST} entities of its labels" if seen.comparable else "has none of its labels"
-        yield f"{'Dev' if seen.dev else 'Gold'} could not judge weak: it {why}, or does not call itself complete."
-    elif seen.unlike:
-        yield f"Nothing is labelled {', '.join(seen.unlike)} in weak: no recipe can learn from it what that is."
+    yield from _about_judges(seen)
     if seen.gaps == "names":
         yield (
             "The papers take gaps to be at random, and here names seem to be missing as a whole: look at "
             "suspects.tsv after a training, and add to the dictionary what belongs there."
         )
-    if gold and seen.in_gold < COVERED and not (gold >= GOLD and "needle" in recipes):
-        more = "; afterwards `finetune` can go on with it" if "finetune" in recipes else ""
-        yield f"Gold was only looked at, being little. As --dev it would choose epoch and threshold{more}."
+    taught = seen.in_gold >= COVERED or _gold_teaches(seen, recipes)
+    if seen.unlike and seen.comparable and not taught:
+        yield f"Nothing is labelled {', '.join(seen.unlike)} in weak: no recipe can learn from it what that is."
+    if gold and not taught:
+        yield "Gold was only looked at. As --dev it would choose epoch and threshold; `finetune` can go on with it."
     if not seen.dev:
-        also = "" if seen.judge else ", and tell how much is missing"
+        also = "" if seen.judge else ", and tell how much is missing or wrong"
         yield f"Even a hundred sentences of dev would choose epoch and threshold{also}."
+
+
+def _about_judges(seen: Seen) -> Iterator[str]:
+    """What is to be said of gold and dev as judges of weak labels."""
+    who = " and ".join(name for name, size in (("gold", seen.gold), ("dev", seen.dev)) if size).capitalize()
+    if seen.gappy is not None:
+        yield (
+            f"{who} could not judge weak, having gaps: {_percent(seen.gappy)} of the other mentions of labelled names "
+            "have no label there, and by such a judge every recipe looks worse that fills gaps."
+        )
+    elif who and seen.judge is None:
+        why = f"{LEAST} entities of the same labels are needed in both" if seen.comparable else "no label is in both"
+        yield f"{who} could not judge weak: {why}, in documents that do not call themselves incomplete."
+    if seen.unjudged:
+        yield f"Nothing is labelled {', '.join(seen.unjudged)} in {who.lower()}: nobody judged these labels."
+    if seen.in_dev > 0:
+        yield (
+            f"Weak has the texts of {_percent(seen.in_dev)} of the dev documents: keep them apart, for what was "
+            "learned by heart proves nothing."
+        )
 
 
 def _percent(share: float) -> str:

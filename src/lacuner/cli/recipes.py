@@ -124,7 +124,7 @@ def _rows(seen: Seen) -> Iterator[tuple[str, str]]:
 
 
 def _size(size: Size) -> str:
-    script = f", {100 * size.cjk:.0f} % of them Chinese or Japanese" if size.cjk >= 0.1 else ""
+    script = f" ({100 * size.cjk:.0f} % of the characters are Chinese or Japanese)" if size.cjk >= 0.1 else ""
     counts = f"{size.documents:,} documents, {size.words:,} words{script}, {size.entities:,} entities"
     return f"{counts} of {len(size.labels):,} labels"
 

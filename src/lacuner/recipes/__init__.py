@@ -12,7 +12,7 @@ from types import ModuleType
 from lacuner.recipes import (
     bond,
     dictionary,
-    fill,
+    ensemble,
     finetune,
     needle,
     negative_sampling,
@@ -36,7 +36,7 @@ RECIPES: dict[str, ModuleType] = {
     "partial": partial,
     "negative_sampling": negative_sampling,
     "nrces": nrces,
-    "fill": fill,
+    "ensemble": ensemble,
     "two_step": two_step,
     "weighted_partial": weighted_partial,
     "pu": pu,

@@ -22,34 +22,28 @@ Reference: Meng et al. (2021), "Distantly-supervised named entity recognition wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import ceil
 from typing import Literal
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
-from lacuner.losses.soft import entity_type_soft
-from lacuner.models.entity_type import entity_and_type
 from lacuner.models.model import Model
-from lacuner.models.packing import offsets_of
 from lacuner.models.tagger import Tagger
-from lacuner.models.targets import CorpusTargets
 from lacuner.recipes.augmenting import LEAST_TOP5, augmenter_for
-from lacuner.recipes.noise_robust import Task, counted_words, robust_model, stage_of, write_left_out
+from lacuner.recipes.distilling import soft_set, soft_step
+from lacuner.recipes.noise_robust import Task, robust_model, stage_of, write_left_out
 from lacuner.recipes.o_values import believed_set
 from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn_in_stage, new_model, open_encoder, resolved
 from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
 from lacuner.recipes.side_by_side import learn_side_by_side
 from lacuner.training.augment import Augmenter
-from lacuner.training.data import TrainingSet
-from lacuner.training.loop import Step, StepLoss
+from lacuner.training.loop import Step
 from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
-from lacuner.types import Batch, Document, Features, Lost
+from lacuner.types import Document, Lost
 
 NEEDS = ("weak",)
 USES: tuple[str, ...] = ()
@@ -173,20 +167,10 @@ def learn_part(splits: Splits, config: Config, run: Run, number: int) -> None:
     robust_model(_begin(splits, chosen, run)[1], chosen, number)
 
 
-def _soft_set(task: Task, model: Model, probs: Tensor) -> TrainingSet:
-    """The training set with soft labels; of what is unsure nothing is ever said."""
-    data, weight = task.weak.data, torch.ones(probs.shape[:-1])
-    offsets = offsets_of(data.features.lengths)
-    targets = CorpusTargets(data.targets.labels, data.targets.known, offsets, weight, probs.clone())
-    return replace(data, model=model, targets=targets)
-
-
 def _distill(task: Task, config: Suited, model: Model, mean: Tensor) -> Model:
     """A new model that has learned what the others think on average."""
-    data = _soft_set(task, model, mean)
-    if config.weigh_types:
-        data.targets.weight = 1 - mean[..., 0]
-    step = _soft_step(data)
+    data = soft_set(task.weak.data, model, mean, config.weigh_types)
+    step = soft_step(data)
     settings = slower(resolved(config.train, model, data.features), config.ensemble_rate, config.ensemble_epochs)
     taught = config.model_copy(update={"train": settings})
     learn_in_stage(data, lambda _: step, taught, task.run, task.dev, "ensemble")
@@ -195,7 +179,7 @@ def _distill(task: Task, config: Suited, model: Model, mean: Tensor) -> Model:
 
 def _self_train(task: Task, config: Suited, model: Model, mean: Tensor, augmenter: Augmenter | None) -> None:
     """Let a model learn types from its own opinion, sharpened anew in each epoch; entities stay the ensemble's."""
-    data = _soft_set(task, model, mean)
+    data = soft_set(task.weak.data, model, mean)
     features = data.features
 
     def sharpened() -> dict[str, Tensor]:
@@ -212,7 +196,7 @@ def _self_train(task: Task, config: Suited, model: Model, mean: Tensor, augmente
         data.targets.probs.copy_(torch.cat([1 - entity, entity * found["types"]], dim=-1))
         data.targets.weight.copy_(found["counted"])
         otherwise = None if augmenter is None else model.encoder.prepare(augmenter.draw(config.augment_rate))
-        return _soft_step(data, otherwise)
+        return soft_step(data, otherwise)
 
     settings = resolved(config.train, model, features)
     settings = slower(settings, config.self_rate, config.self_epochs or ceil(settings.epochs / 3))
@@ -225,26 +209,3 @@ def _augmenter(task: Task, config: Suited) -> Augmenter | None:
     if not config.augmentation or not config.self_training:
         return None
     return augmenter_for(config.encoder, task.weak.data.sentences.words, config.least_top5, task.run.say)
-
-
-def _soft_step(data: TrainingSet, otherwise: Features | None = None) -> Step:
-    """Soft labels of entity and type; of sentences said otherwise the types, where the model's guess is the same."""
-    model = data.model
-
-    def step(indices: np.ndarray) -> StepLoss:
-        batch, targets = data.batch(indices)
-        scores = entity_and_type(model(batch))
-        entity, types = entity_type_soft(scores, targets)
-        known = (targets.known & scores.mask).sum()
-        typed = (targets.weight * targets.known).sum().clamp(min=1)
-        total = entity.sum() / counted_words(known, batch) + types.sum() / typed
-        if otherwise is not None:
-            other: Batch = model.encoder.collate(otherwise, indices)
-            again = entity_and_type(model(other.to(batch.mask.device)))
-            agree = (again.types.argmax(dim=-1) == scores.types.argmax(dim=-1)) & targets.known & (targets.weight > 0)
-            _, types = entity_type_soft(again, replace(targets, weight=targets.weight * agree))
-            total = total + types.sum() / agree.sum().clamp(min=1)
-        words = float(batch.mask.sum())
-        return StepLoss(total * words, words, float(known), float(scores.mask.sum()))
-
-    return step

@@ -1,0 +1,85 @@
+"""What the last model learns: what the others think, but for what somebody has said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from lacuner.config import load_config
+from lacuner.demo import build
+from lacuner.noise import Noise, corrupt
+from lacuner.recipes import ensemble, side_by_side
+from lacuner.recipes.o_values import believed_set
+from lacuner.recipes.parts import Splits, new_model
+from lacuner.training.run import Run
+from lacuner.types import Document, Lost, Span
+
+TEXT = "Ada met Bo in Cork"
+FAST = ("train.epochs=2", "train.budget=256", "models=2")
+
+
+def run_ensemble(folder: Path, *settings: str) -> tuple[ensemble.Tagger, list[str]]:
+    said: list[str] = []
+    weak = list(corrupt(build().train[:60], Noise(drop=0.5)))
+    config = load_config(ensemble.Config, settings=[*FAST, *settings])
+    return ensemble.train(Splits(weak=weak), config, Run(folder, {"seed": 1}, said.append)), said
+
+
+def test_what_was_said_is_not_overruled(tmp_path: Path) -> None:
+    weak = Document("1", TEXT, spans=(Span(0, 3, "P"),), unsure=(Span(8, 10, ""),), rejected=(Span(14, 18, ""),))
+    whole = Document("2", TEXT, spans=(Span(0, 3, "P"),), complete=True)
+    config = load_config(ensemble.Config)
+    model = new_model(config.encoder, config.head, [weak, whole], Run(tmp_path, {"seed": 1}))
+    data = believed_set(model, [weak, whole], Lost())
+    known = data.data.targets.known
+    mean = torch.full((*known.shape, 2), 0.5)
+    probs = ensemble.believed(data, mean)
+    assert probs[0, 0].tolist() == [0.0, 1.0], "a label stays a label"
+    assert probs[1, 0].tolist() == [0.5, 0.5], "of a gap the models say what it is"
+    assert probs[4, 0].tolist() == [1.0, 0.0], "what was ruled out stays ruled out"
+    assert not known[2, 0], "nothing is learned of what is unsure"
+    assert probs[6, 0].tolist() == [1.0, 0.0], "a complete document has no gaps"
+
+
+def test_the_last_model_learns_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[torch.Tensor] = []
+    taught: list[torch.Tensor] = []
+    of_words, soft_set = ensemble.of_words, ensemble.soft_set
+
+    def spied(*given):  # type: ignore[no-untyped-def]
+        asked.append(of_words(*given))
+        return asked[-1]
+
+    def watched(data, model, probs, **more):  # type: ignore[no-untyped-def]
+        taught.append(probs)
+        return soft_set(data, model, probs, **more)
+
+    monkeypatch.setattr(ensemble, "of_words", spied)
+    monkeypatch.setattr(ensemble, "soft_set", watched)
+    run_ensemble(tmp_path / "run", "models=3")
+    assert len(asked) == 3 and not torch.equal(asked[0], asked[1]), "they differ in start and draws"
+    open_to_doubt = (taught[0] > 0).all(dim=-1)
+    assert open_to_doubt.sum() > 100
+    torch.testing.assert_close(taught[0][open_to_doubt], (sum(asked) / 3)[open_to_doubt])
+
+
+def test_side_by_side_is_the_same_as_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {}
+    for count in (1, 2):
+        monkeypatch.setattr(side_by_side.torch, "get_num_threads", lambda count=count: count)
+        said[count] = run_ensemble(tmp_path / str(count))[1]
+        monkeypatch.undo()
+    assert any("2 models, 2 at a time" in line for line in said[2]) and not any("at a time" in line for line in said[1])
+    one, two = (
+        {p.relative_to(f): p.read_bytes() for p in sorted(f.rglob("*.safetensors"))}
+        for f in (tmp_path / "1", tmp_path / "2")
+    )
+    assert one == two and len(one) >= 3
+
+
+def test_the_last_model_has_twice_as_many_epochs(tmp_path: Path) -> None:
+    for settings, epochs in (((), 4), (("last_epochs=1",), 1)):
+        said = run_ensemble(tmp_path / str(epochs), *settings)[1]
+        assert any(f"train: epoch {epochs}/{epochs}" in line for line in said), said
