@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import sqrt
 
 import pytest
 
@@ -23,12 +24,23 @@ def gold(entities: int) -> Size:
     return Size(50, 1000, entities, LABELS, 0.0)
 
 
+def taught(entities: int, **more: object) -> Seen:
+    """Gold of weak's labels beside weak."""
+    return Seen(weak=WEAK, gold=gold(entities), teaching=entities, **more)  # type: ignore[arg-type]
+
+
 def judged(missing: float, right: float | None = 1.0, **more: object) -> Seen:
-    return Seen(weak=WEAK, dev=DEV, judge="dev", missing=missing, right=right, **more)  # type: ignore[arg-type]
+    given = {"missing": missing, "bare": missing, "right": right, **more}
+    return Seen(weak=WEAK, dev=DEV, judge="dev", **given)  # type: ignore[arg-type]
 
 
 def share(value: float, of: int = 500) -> Share:
     return Share(value, of)
+
+
+def surely(value: float, of: int = 500) -> Share:
+    """So much that chance, twice its standard error, would leave this."""
+    return share(value + 2.1 * sqrt(value * (1 - value) / of), of)
 
 
 @pytest.mark.parametrize(
@@ -44,21 +56,24 @@ def share(value: float, of: int = 500) -> Share:
         (judged(0.0, RIGHT - EPS), "roster"),
         (judged(0.9, RIGHT - EPS), "roster"),
         (judged(0.3, None), "nrces"),
-        (judged(0.3, None, contradicting=share(CONTRADICTING)), "roster"),
-        (judged(0.3, 1.0, contradicting=share(CONTRADICTING)), "nrces"),
+        (judged(0.3, None, contradicting=surely(CONTRADICTING)), "roster"),
+        (judged(0.3, 1.0, contradicting=surely(CONTRADICTING)), "nrces"),
         (Seen(weak=WEAK), "negative_sampling"),
         (Seen(weak=WEAK, forgotten=share(0.0)), "negative_sampling"),
         (Seen(weak=WEAK, forgotten=share(0.4)), "negative_sampling"),
-        (Seen(weak=WEAK, contradicting=share(CONTRADICTING)), "roster"),
-        (Seen(weak=WEAK, contradicting=share(CONTRADICTING - EPS)), "negative_sampling"),
+        (Seen(weak=WEAK, contradicting=surely(CONTRADICTING)), "roster"),
+        (Seen(weak=WEAK, contradicting=share(CONTRADICTING + EPS)), "negative_sampling"),
+        (Seen(weak=WEAK, contradicting=share(CONTRADICTING + EPS, 10**6)), "roster"),
         (Seen(weak=WEAK, contradicting=share(CONTRADICTING, LEAST - 1)), "negative_sampling"),
         (Seen(weak=WEAK, whole=True), "trust"),
+        (judged(0.8, whole=True), "trust"),
         (Seen(gold=gold(5)), "supervised"),
         (Seen(weak=Size(9, 99, 0, (), 0.0), gold=gold(5)), "supervised"),
-        (Seen(weak=WEAK, gold=gold(GOLD), in_gold=COVERED), "supervised"),
-        (Seen(weak=WEAK, gold=gold(GOLD), in_gold=COVERED - EPS), "needle"),
-        (Seen(weak=WEAK, gold=gold(GOLD - 1)), "negative_sampling"),
-        (Seen(weak=WEAK, gold=gold(GOLD), judge="gold", missing=0.3), "needle"),
+        (taught(GOLD, in_gold=COVERED), "supervised"),
+        (taught(GOLD, in_gold=COVERED - EPS), "needle"),
+        (taught(GOLD - 1), "negative_sampling"),
+        (taught(GOLD, judge="gold", missing=0.3), "needle"),
+        (Seen(weak=WEAK, gold=gold(GOLD)), "negative_sampling"),  # of other labels, or incomplete
     ],
 )
 def test_each_rule_at_its_limit(seen: Seen, recipe: str) -> None:
@@ -66,7 +81,7 @@ def test_each_rule_at_its_limit(seen: Seen, recipe: str) -> None:
 
 
 def test_without_needle_weak_labels_decide() -> None:
-    seen = Seen(weak=WEAK, gold=gold(500), judge="gold", missing=0.3, right=1.0)
+    seen = taught(500, judge="gold", missing=0.3, right=1.0)
     advice = advise(seen, [name for name in RECIPES if name != "needle"])
     assert advice.recipe == "negative_sampling", "nrces wants a threshold, and there is no dev to choose it by"
     assert any("Gold was only looked at" in note for note in advice.notes)
@@ -88,7 +103,8 @@ def everything() -> list[Advice]:
     names = [judged(0.5, forgotten=share(value)) for value in (0.05, 0.5)]
     blind = [Seen(weak=WEAK, forgotten=each) for each in (None, share(0.0), share(0.4))]
     others = [Seen(weak=WEAK, contradicting=share(0.6)), Seen(weak=WEAK, whole=True), Seen(gold=gold(9))]
-    return [advise(seen, RECIPES) for seen in (*judges, *names, *blind, *others, Seen(weak=WEAK, gold=gold(500)))]
+    others += [judged(0.5, whole=True), judged(0.2, unjudged=("X",), in_dev=0.4), Seen(weak=WEAK, dev=DEV, gappy=0.5)]
+    return [advise(seen, RECIPES) for seen in (*judges, *names, *blind, *others, taught(500))]
 
 
 def test_every_advice_can_be_followed_and_explains_itself() -> None:
@@ -116,5 +132,19 @@ def test_what_was_seen_is_in_the_reasons() -> None:
     few = Size(9, 99, LITTLE - 1, LABELS, 0.0)
     assert any("are few" in note for note in advise(Seen(weak=few), RECIPES).notes)
     unlike = Seen(weak=WEAK, dev=Size(9, 99, 90, ("X",), 0.0), unlike=("X",))
-    assert any("none of its labels" in note for note in advise(unlike, RECIPES).notes)
-    assert any("labelled X in weak" in note for note in advise(judged(0.2, unlike=("X",)), RECIPES).notes)
+    assert any("no label is in both" in note for note in advise(unlike, RECIPES).notes)
+    assert any("labelled X in weak: no recipe" in note for note in advise(judged(0.2, unlike=("X",)), RECIPES).notes)
+    assert not any("labelled X" in note for note in advise(taught(500, unlike=("X",)), RECIPES).notes), (
+        "gold teaches it"
+    )
+
+
+def test_judges_that_are_none_are_named() -> None:
+    def notes(seen: Seen) -> str:
+        return " ".join(advise(seen, RECIPES).notes)
+
+    assert "having gaps: 50 % of the other mentions" in notes(Seen(weak=WEAK, dev=DEV, gappy=0.5))
+    assert "labelled X in dev: nobody judged" in notes(judged(0.2, unjudged=("X",)))
+    assert "texts of 40 % of the dev documents" in notes(judged(0.2, in_dev=0.4))
+    claims = advise(judged(0.8, whole=True), RECIPES)
+    assert "but by dev about 80 % is missing" in claims.reasons[0] and "complete: false" in claims.reasons[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -116,6 +117,42 @@ def test_only_common_labels_are_compared(demo: Demo) -> None:
     renamed = [replace(d, spans=tuple(s._replace(label="x" + s.label) for s in d.spans)) for d in demo.dev]
     other = look(weak, dev=renamed)
     assert other.judge is None and not other.comparable and len(other.unlike) == 5
+
+
+def test_too_few_weak_labels_are_not_judged(demo: Demo) -> None:
+    few = [replace(doc, complete=False) for doc in demo.train[:10]]
+    assert 0 < size_of(few).entities < LEAST
+    assert look(few, dev=demo.dev).judge is None
+
+
+def test_wrong_labels_are_not_missing_names(demo: Demo) -> None:
+    seen = look(weak_of(demo, wrong_type=0.8), dev=demo.dev)
+    assert seen.missing is not None and seen.missing > 0.5 and seen.bare is not None and seen.bare < 0.05
+    assert seen.gaps is None, "nothing is missing but right labels"
+
+
+def test_dev_with_gaps_of_its_own_judges_nothing(demo: Demo) -> None:
+    weak = weak_of(demo, drop=0.5)
+    seen = look(weak, dev=[replace(doc, complete=None) for doc in weak])
+    assert seen.judge is None and seen.gappy == pytest.approx(0.55, abs=0.05) and seen.in_dev == 1
+    assert look(weak, dev=demo.dev).gappy is None and look(weak, dev=demo.dev).in_dev == 0
+
+
+def test_gold_teaches_if_it_is_complete_and_has_weak_labels(demo: Demo) -> None:
+    weak, some = weak_of(demo, drop=0.5), demo.dev[:100]
+    assert look(weak, gold=some).teaching == size_of(some).entities
+    assert look(weak, gold=[replace(doc, complete=False) for doc in some]).teaching == 0
+    other = [replace(d, spans=tuple(s._replace(label="x" + s.label) for s in d.spans)) for d in some]
+    seen = look(weak, gold=other)
+    assert seen.teaching == 0 and len(seen.unjudged) == len(seen.unlike) == 5
+
+
+def test_how_words_are_split_makes_no_difference(demo: Demo) -> None:
+    weak = weak_of(demo, drop=0.5)
+    coarse = [
+        replace(doc, words=tuple((m.start(), m.end()) for m in re.finditer(r"\S+", doc.text))) for doc in demo.dev
+    ]
+    assert look(weak, dev=coarse).bare == look(weak, dev=demo.dev).bare
 
 
 def test_the_order_of_documents_makes_no_difference(demo: Demo) -> None:
