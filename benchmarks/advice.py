@@ -158,9 +158,8 @@ def judge(contest: Contest, place: Place, data_folder: Path) -> Verdict:
     if data_hashes(place.data, spec, data_folder) != dict(cell.hashes):
         raise ConfigError(f"the files of {place.data} are not those that this bench was run on", file=data_folder)
     kind, rate, *more = place.gaps
-    scarce = kind not in ("given", "masked", "surface")
-    data = DataSet(place.data, spec, data_folder)
-    splits = data.splits(("weak", "gold") if scarce else ("weak",), kind, rate, place.seed, *more)
+    roles = [role for role in ("weak", "gold") if any(role in _needs(recipe) for recipe, _ in contest.rows)]
+    splits = DataSet(place.data, spec, data_folder).splits(roles, kind, rate, place.seed, *more)
     seen = look(splits.weak, splits.gold, splits.dev)
     advice = advise(seen, RECIPES)
     return Verdict(place, seen, advice, contest.advised(advice), contest.best())

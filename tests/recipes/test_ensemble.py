@@ -35,18 +35,30 @@ def test_what_was_said_is_not_overruled(tmp_path: Path) -> None:
     data = believed_set(model, [weak, whole], Lost())
     known = data.data.targets.known
     mean = torch.full((*known.shape, 2), 0.5)
-    probs = ensemble.believed(data, mean)
+    probs = ensemble.believed(data, mean, None)
     assert probs[0, 0].tolist() == [0.0, 1.0], "a label stays a label"
     assert probs[1, 0].tolist() == [0.5, 0.5], "of a gap the models say what it is"
     assert probs[4, 0].tolist() == [1.0, 0.0], "what was ruled out stays ruled out"
     assert not known[2, 0], "nothing is learned of what is unsure"
     assert probs[6, 0].tolist() == [1.0, 0.0], "a complete document has no gaps"
+    fewer = ensemble.believed(data, mean, 0.2)
+    assert fewer[0, 0].tolist() == [0.0, 1.0] and 0 < fewer[1, 0, 1] < 0.2, "as if a fifth of an entity were missing"
 
 
-def test_the_last_model_learns_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_never_learns_from_the_part_that_it_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[set[str]] = []
+    judged: list[set[str]] = []
     asked: list[torch.Tensor] = []
     taught: list[torch.Tensor] = []
-    of_words, soft_set = ensemble.of_words, ensemble.soft_set
+    make, predict, of_words, soft_set = ensemble.span_set, ensemble.Tagger.predict, ensemble.of_words, ensemble.soft_set
+
+    def made(model, docs, lost):  # type: ignore[no-untyped-def]
+        learned.append({doc.text for doc in docs})
+        return make(model, docs, lost)
+
+    def predicted(self, docs, **more):  # type: ignore[no-untyped-def]
+        judged.append({doc.text for doc in docs})
+        return predict(self, docs, **more)
 
     def spied(*given):  # type: ignore[no-untyped-def]
         asked.append(of_words(*given))
@@ -56,13 +68,16 @@ def test_the_last_model_learns_the_mean(tmp_path: Path, monkeypatch: pytest.Monk
         taught.append(probs)
         return soft_set(data, model, probs, **more)
 
-    monkeypatch.setattr(ensemble, "of_words", spied)
-    monkeypatch.setattr(ensemble, "soft_set", watched)
-    run_ensemble(tmp_path / "run", "models=3")
-    assert len(asked) == 3 and not torch.equal(asked[0], asked[1]), "they differ in start and draws"
-    open_to_doubt = (taught[0] > 0).all(dim=-1)
-    assert open_to_doubt.sum() > 100
-    torch.testing.assert_close(taught[0][open_to_doubt], (sum(asked) / 3)[open_to_doubt])
+    for name, spy in (("span_set", made), ("of_words", spied), ("soft_set", watched)):
+        monkeypatch.setattr(ensemble, name, spy)
+    monkeypatch.setattr(ensemble.Tagger, "predict", predicted)
+    run_ensemble(tmp_path / "run", "models=3", "scale=false")
+    assert len(learned) == len(judged) == len(asked) == 3
+    assert not any(mine & yours for mine, yours in zip(learned, judged, strict=True))
+    assert set().union(*judged) == set().union(*learned)
+    gaps = ((taught[0] > 0).all(dim=-1)).nonzero(as_tuple=True)
+    assert len(gaps[0]) > 100
+    torch.testing.assert_close(taught[0][gaps], (asked[0] + asked[1] + asked[2])[gaps] / 3, msg="their mean is taught")
 
 
 def test_side_by_side_is_the_same_as_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Spans judged by models that have not learned from them: each half of the corpus by the model of the other."""
+"""Spans judged by models that have not learned from them: each part of the corpus by the model of the others."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Judge = Callable[[Tensor], Tensor]
 """From logits `[batch, words, widths, classes]` to a number a span."""
 
 
-def halves(docs: Sequence[Document]) -> np.ndarray:
-    """Which half each document belongs to; copies of a text stay together."""
-    half = np.array([crc32(doc.text.encode("utf-8", "surrogatepass")) % 2 for doc in docs])
-    labelled = {int(its) for doc, its in zip(docs, half, strict=True) if doc.spans}
+def cut(docs: Sequence[Document], count: int) -> np.ndarray:
+    """Which part each document belongs to; copies of a text stay together."""
+    part = np.array([crc32(doc.text.encode("utf-8", "surrogatepass")) % count for doc in docs])
+    labelled = {int(its) for doc, its in zip(docs, part, strict=True) if doc.spans}
     if len(labelled) == 1:  # if there are none at all, the model will say so
-        raise TrainingError("there are too few documents with labels to judge each half of them by the other")
-    return half
+        raise TrainingError("there are too few documents with labels to judge each part of them by the others")
+    return part
 
 
 def judged_by_halves(
@@ -37,7 +37,7 @@ def judged_by_halves(
     `learn` trains a model with some of the documents under a name; its encoder must read as that of `spans` does.
     """
     found = torch.zeros(spans.open.known.shape)
-    half_of = halves(docs)
+    half_of = cut(docs, 2)
     for half in (0, 1):
         others = [doc for doc, its in zip(docs, half_of, strict=True) if its != half]
         model = learn(others, f"half{half}").eval()
