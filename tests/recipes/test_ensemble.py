@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -45,20 +46,10 @@ def test_what_was_said_is_not_overruled(tmp_path: Path) -> None:
     assert fewer[0, 0].tolist() == [0.0, 1.0] and 0 < fewer[1, 0, 1] < 0.2, "as if a fifth of an entity were missing"
 
 
-def test_a_model_never_learns_from_the_part_that_it_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned: list[set[str]] = []
-    judged: list[set[str]] = []
+def test_the_last_model_learns_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[torch.Tensor] = []
     taught: list[torch.Tensor] = []
-    make, predict, of_words, soft_set = ensemble.span_set, ensemble.Tagger.predict, ensemble.of_words, ensemble.soft_set
-
-    def made(model, docs, lost):  # type: ignore[no-untyped-def]
-        learned.append({doc.text for doc in docs})
-        return make(model, docs, lost)
-
-    def predicted(self, docs, **more):  # type: ignore[no-untyped-def]
-        judged.append({doc.text for doc in docs})
-        return predict(self, docs, **more)
+    of_words, soft_set = ensemble.of_words, ensemble.soft_set
 
     def spied(*given):  # type: ignore[no-untyped-def]
         asked.append(of_words(*given))
@@ -68,16 +59,42 @@ def test_a_model_never_learns_from_the_part_that_it_judges(tmp_path: Path, monke
         taught.append(probs)
         return soft_set(data, model, probs, **more)
 
-    for name, spy in (("span_set", made), ("of_words", spied), ("soft_set", watched)):
-        monkeypatch.setattr(ensemble, name, spy)
-    monkeypatch.setattr(ensemble.Tagger, "predict", predicted)
-    run_ensemble(tmp_path / "run", "models=3", "scale=false")
-    assert len(learned) == len(judged) == len(asked) == 3
-    assert not any(mine & yours for mine, yours in zip(learned, judged, strict=True))
-    assert set().union(*judged) == set().union(*learned)
+    monkeypatch.setattr(ensemble, "of_words", spied)
+    monkeypatch.setattr(ensemble, "soft_set", watched)
+    run_ensemble(tmp_path / "run", "models=3")
+    assert len(asked) == 3 and not torch.equal(asked[0], asked[1]), "they differ in start and draws"
     gaps = ((taught[0] > 0).all(dim=-1)).nonzero(as_tuple=True)
     assert len(gaps[0]) > 100
-    torch.testing.assert_close(taught[0][gaps], (asked[0] + asked[1] + asked[2])[gaps] / 3, msg="their mean is taught")
+    torch.testing.assert_close(taught[0][gaps], (asked[0] + asked[1] + asked[2])[gaps] / 3)
+
+
+@pytest.mark.parametrize("missing", [0.0, 3.0, 400.0, 900.0])
+def test_probabilities_add_up_to_what_is_missing(missing: float) -> None:
+    rng = np.random.default_rng(4)
+    probs = torch.from_numpy(rng.dirichlet([5, 1, 1], size=1_000))
+    got = ensemble.scaled(probs, missing)
+    assert float((1 - got[:, 0]).sum()) == pytest.approx(missing, abs=1e-3)
+    torch.testing.assert_close(got.sum(dim=-1), torch.ones(1_000, dtype=torch.float64))
+    types = probs[:, 1] / probs[:, 1:].sum(dim=-1)
+    some = got[:, 0] < 1 - 1e-6
+    torch.testing.assert_close((got[:, 1] / got[:, 1:].sum(dim=-1))[some], types[some], msg="types are what they were")
+    factor = (1 - got[:, 0]) / ((1 - probs[:, 0]) / probs[:, 0])
+    assert missing == 0 or float(factor[(got[:, 0] > 1e-9) & some].std()) < 1e-9, "one number for all"
+
+
+def test_more_are_missing_than_there_are_spans() -> None:
+    probs = torch.tensor([[0.9, 0.1], [0.5, 0.5]])
+    assert ensemble.scaled(probs, 5.0)[:, 0].tolist() == [0.0, 0.0]
+    assert ensemble.scaled(probs[:0], 5.0).shape == (0, 2)
+
+
+def test_dev_tells_how_many_are_missing() -> None:
+    demo = build()
+    weak = list(corrupt(demo.train, Noise(drop=0.5)))
+    gone = sum(len(doc.spans) for doc in demo.train) - sum(len(doc.spans) for doc in weak)
+    assert ensemble.missing_entities(Splits(weak=weak, dev=demo.dev)) == pytest.approx(gone, rel=0.1)
+    assert ensemble.missing_entities(Splits(weak=weak, dev=demo.dev[:10])) is None
+    assert ensemble.missing_entities(Splits(weak=weak)) is None
 
 
 def test_side_by_side_is_the_same_as_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,14 @@
 """Several span models with few random negatives each, and one that learns what they think on average.
 
-What it does: cuts the documents into parts; for each, a span model learns from the others, with few random negatives,
-    as in `negative_sampling`. What one of them takes for an entity by chance the others do not, and on what is one they
-    mostly agree: a last model learns the mean of their probabilities for every span, but for labels, which stay what
-    they are. How probable entities are on the whole follows from the labels: those that were kept from a model it finds
-    again or not, and of the entities without a label it should find the same share.
+What it does: trains a few span models with few random negatives, as `negative_sampling` does, which differ in where
+    they start and in what they draw. What one of them takes for an entity by chance the others do not, and on what is
+    one they mostly agree: a last model learns the mean of their probabilities for every span, but for labels, which
+    stay what they are. With dev, all these probabilities are first made larger or smaller alike, until they amount to
+    as many entities as are missing, judged by how frequent entities are in dev.
 Assumes: that labels are right, and that what is missing is missing at random.
 Needs: weak; with dev it chooses thresholds and epochs.
-Costs: as many trainings as there are models, side by side where there are cores, and two more: with three models four
-    to five times `trust`.
+Costs: as many trainings as there are models, side by side where there are cores, and two more: with three models five
+    times `trust`.
 Departs from the authors: this is our own, from parts of others: negative sampling, the ensemble of RoSTER, and the
     argument of Elkan and Noto about labels that are missing at random.
 Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity problem in named entity recognition"; Meng et
@@ -20,17 +20,16 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from lacuner.advice import look
 from lacuner.config import Config as BaseConfig
+from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.recipes.distilling import soft_set, soft_step
-from lacuner.recipes.evidence import scaled, weigh
-from lacuner.recipes.heldout import cut
 from lacuner.recipes.negative_sampling import Config as SamplingConfig
 from lacuner.recipes.negative_sampling import sampled
 from lacuner.recipes.o_values import Believed, believed_set
@@ -38,7 +37,6 @@ from lacuner.recipes.parts import EncoderConfig, Splits, learn_in_stage, new_mod
 from lacuner.recipes.self_training import of_words, probabilities, slower
 from lacuner.recipes.side_by_side import learn_side_by_side
 from lacuner.recipes.spans import SpanHeadConfig, span_set
-from lacuner.training.data import LOOSE
 from lacuner.training.run import Run
 from lacuner.training.settings import TrainConfig
 from lacuner.types import Lost
@@ -53,12 +51,12 @@ class Config(BaseConfig):
     encoder: EncoderConfig = EncoderConfig()
     head: SpanHeadConfig = SpanHeadConfig()
     train: TrainConfig = TrainConfig()
-    models: int = Field(3, ge=2)
-    """How many models there are, and parts that one of them each does not see."""
+    models: int = Field(3, ge=1)
+    """How many models there are."""
     rate: float = Field(0.5, gt=0)
     """Their negatives a word."""
     scale: bool = True
-    """Scale their probabilities to the number of entities that seem to be missing, or take them as they are."""
+    """With dev: scale their probabilities to the number of entities that seem to be missing."""
     last_epochs: int | None = Field(None, ge=1)
     """Epochs of the model that learns from them; None: twice as many as `train` has."""
 
@@ -70,18 +68,12 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     weak = believed_set(model, docs, lost)
     run.say(f"ensemble: learning from {len(docs):,} documents, {config.models} models first: {lost}")
     learn_side_by_side("ensemble", splits, config, run, {n: _stage(n) for n in range(config.models)})
-    part_of, total, found = cut(docs, config.models), torch.zeros(()), list(docs)
-    for number in range(config.models):
-        tagger = _learned(splits, config, run, number)
-        total = total + of_words(tagger.model, weak.data.features, probabilities)
-        tagger.model.head.threshold = LOOSE
-        unseen = np.flatnonzero(part_of == number).tolist()
-        for place, doc in zip(unseen, tagger.predict([docs[place] for place in unseen]), strict=True):
-            found[place] = doc
-    evidence = weigh(docs, found)
-    run.say(f"ensemble: beside {evidence.labels:,} labels about {evidence.missing():,.0f} seem to be missing")
-    probs = believed(weak, total / config.models, evidence.missing() if config.scale else None)
-    data = soft_set(weak.data, model, probs, weigh_types=True)
+    models = (_learned(splits, config, run, number) for number in range(config.models))
+    total = sum((of_words(each, weak.data.features, probabilities) for each in models), torch.zeros(()))
+    missing = missing_entities(splits) if config.scale else None
+    if missing is not None:
+        run.say(f"ensemble: by dev, about {missing:,.0f} entities have no label")
+    data = soft_set(weak.data, model, believed(weak, total / config.models, missing), weigh_types=True)
     step = soft_step(data)
     settings = slower(resolved(config.train, model, data.features), 1.0, config.last_epochs or 2 * config.train.epochs)
     taught = config.model_copy(update={"train": settings})
@@ -97,13 +89,21 @@ def learn_part(splits: Splits, config: Config, run: Run, number: int) -> None:
     _learned(splits, config, run, number)
 
 
-def _learned(splits: Splits, config: Config, run: Run, number: int) -> Tagger:
-    """The model that does not see a part of the documents."""
+def _learned(splits: Splits, config: Config, run: Run, number: int) -> Model:
+    """One of the models."""
     docs, name = splits.weak or (), _stage(number)
-    others = [doc for doc, part in zip(docs, cut(docs, config.models), strict=True) if part != number]
-    spans = span_set(new_model(config.encoder, config.head, docs, run, name), others, Lost())
+    spans = span_set(new_model(config.encoder, config.head, docs, run, name), docs, Lost())
     sampling = SamplingConfig(encoder=config.encoder, head=config.head, train=config.train, rate=config.rate)
-    return learn_in_stage(spans.data, partial(sampled, spans, sampling), config, run, splits.dev, name).tagger
+    learn_in_stage(spans.data, partial(sampled, spans, sampling), config, run, splits.dev, name)
+    return spans.model
+
+
+def missing_entities(splits: Splits) -> float | None:
+    """How many entities have no label, by how frequent they are in dev; None if dev cannot tell."""
+    seen = look(splits.weak, dev=splits.dev)
+    if seen.bare is None or seen.weak is None:
+        return None
+    return seen.weak.entities * seen.bare / (1 - seen.bare)
 
 
 def believed(weak: Believed, mean: Tensor, missing: float | None) -> Tensor:
@@ -113,3 +113,19 @@ def believed(weak: Believed, mean: Tensor, missing: float | None) -> Tensor:
     probs = one_hot(labels, mean.shape[-1]).to(mean.dtype)
     probs[gaps] = mean[gaps] if missing is None else scaled(mean[gaps], missing)
     return probs
+
+
+def scaled(probs: Tensor, missing: float) -> Tensor:
+    """Probabilities of O and the types, `[spans, classes]`, such that about so many of the spans are entities.
+
+    All odds of being one are multiplied by the same number: few negatives multiply them, and so do gaps that were taken
+    for negatives.
+    """
+    odds = (1 - probs[:, 0]) / probs[:, 0].clamp(min=1e-6)
+    low, high = 1e-9, 1e9
+    for _ in range(64):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if float((middle * odds).clamp(max=1).sum()) > missing else (middle, high)
+    entity = (low * odds).clamp(max=1).unsqueeze(-1)
+    types = probs[:, 1:] / (1 - probs[:, :1]).clamp(min=1e-9)
+    return torch.cat([1 - entity, entity * types], dim=-1)
