@@ -9,7 +9,7 @@ import pytest
 
 from lacuner.advice import Advice, Seen, Size, advise
 from lacuner.advice.names import Share
-from lacuner.advice.rules import CONTRADICTING, COVERED, FEW, GOLD, LITTLE, MOST, RIGHT
+from lacuner.advice.rules import CONTRADICTING, COVERED, FEW, GOLD, LITTLE, RIGHT
 from lacuner.advice.seen import LEAST
 from lacuner.config import load_config
 from lacuner.errors import TrainingError
@@ -48,32 +48,30 @@ def surely(value: float, of: int = 500) -> Share:
     [
         (judged(0.0), "trust"),
         (judged(FEW), "trust"),
-        (judged(FEW + EPS), "nrces"),
-        (judged(MOST - EPS), "nrces"),
-        (judged(MOST), "negative_sampling"),
-        (judged(1.0), "negative_sampling"),
+        (judged(FEW + EPS), "ensemble"),
+        (judged(1.0), "ensemble"),
         (judged(0.0, RIGHT), "trust"),
         (judged(0.0, RIGHT - EPS), "roster"),
         (judged(0.9, RIGHT - EPS), "roster"),
-        (judged(0.3, None), "nrces"),
+        (judged(0.3, None), "ensemble"),
         (judged(0.3, None, contradicting=surely(CONTRADICTING)), "roster"),
-        (judged(0.3, 1.0, contradicting=surely(CONTRADICTING)), "nrces"),
-        (Seen(weak=WEAK), "negative_sampling"),
-        (Seen(weak=WEAK, forgotten=share(0.0)), "negative_sampling"),
-        (Seen(weak=WEAK, forgotten=share(0.4)), "negative_sampling"),
+        (judged(0.3, 1.0, contradicting=surely(CONTRADICTING)), "ensemble"),
+        (Seen(weak=WEAK), "ensemble"),
+        (Seen(weak=WEAK, forgotten=share(0.0)), "ensemble"),
+        (Seen(weak=WEAK, forgotten=share(0.4)), "ensemble"),
         (Seen(weak=WEAK, contradicting=surely(CONTRADICTING)), "roster"),
-        (Seen(weak=WEAK, contradicting=share(CONTRADICTING + EPS)), "negative_sampling"),
+        (Seen(weak=WEAK, contradicting=share(CONTRADICTING + EPS)), "ensemble"),
         (Seen(weak=WEAK, contradicting=share(CONTRADICTING + EPS, 10**6)), "roster"),
-        (Seen(weak=WEAK, contradicting=share(CONTRADICTING, LEAST - 1)), "negative_sampling"),
+        (Seen(weak=WEAK, contradicting=share(CONTRADICTING, LEAST - 1)), "ensemble"),
         (Seen(weak=WEAK, whole=True), "trust"),
         (judged(0.8, whole=True), "trust"),
         (Seen(gold=gold(5)), "supervised"),
         (Seen(weak=Size(9, 99, 0, (), 0.0), gold=gold(5)), "supervised"),
         (taught(GOLD, in_gold=COVERED), "supervised"),
         (taught(GOLD, in_gold=COVERED - EPS), "needle"),
-        (taught(GOLD - 1), "negative_sampling"),
+        (taught(GOLD - 1), "ensemble"),
         (taught(GOLD, judge="gold", missing=0.3), "needle"),
-        (Seen(weak=WEAK, gold=gold(GOLD)), "negative_sampling"),  # of other labels, or incomplete
+        (Seen(weak=WEAK, gold=gold(GOLD)), "ensemble"),  # of other labels, or incomplete
     ],
 )
 def test_each_rule_at_its_limit(seen: Seen, recipe: str) -> None:
@@ -83,7 +81,7 @@ def test_each_rule_at_its_limit(seen: Seen, recipe: str) -> None:
 def test_without_needle_weak_labels_decide() -> None:
     seen = taught(500, judge="gold", missing=0.3, right=1.0)
     advice = advise(seen, [name for name in RECIPES if name != "needle"])
-    assert advice.recipe == "negative_sampling", "nrces wants a threshold, and there is no dev to choose it by"
+    assert advice.recipe == "ensemble"
     assert any("Gold was only looked at" in note for note in advice.notes)
 
 
@@ -110,7 +108,7 @@ def everything() -> list[Advice]:
 def test_every_advice_can_be_followed_and_explains_itself() -> None:
     found = everything()
     assert {advice.recipe for advice in found} == {
-        "trust", "nrces", "negative_sampling", "roster", "needle", "supervised",
+        "trust", "ensemble", "roster", "needle", "supervised",
     }  # fmt: skip
     for advice in found:
         assert load_config(RECIPES[advice.recipe].Config, settings=advice.settings)

@@ -31,8 +31,8 @@ def test_advice_for_people(run: Run, corpora: Path) -> None:
     assert (
         "1,000 documents" in out and "entities without a right label, about" in out and "mentions of all names" in out
     )
-    assert "\nnrces\n" in out and "of the entities have no label" in out
-    assert out.splitlines()[-1] == "lacuner train --recipe nrces --weak weak.jsonl --dev dev.jsonl --out run"
+    assert "\nensemble\n" in out and "of the entities have no label" in out
+    assert out.splitlines()[-1] == "lacuner train --recipe ensemble --weak weak.jsonl --dev dev.jsonl --out run"
 
 
 def test_advice_as_json_and_the_command_runs(run: Run, corpora: Path) -> None:
@@ -50,10 +50,10 @@ def test_advice_as_json_and_the_command_runs(run: Run, corpora: Path) -> None:
 def test_train_takes_the_advice(run: Run, corpora: Path) -> None:
     args = ["--weak", "weak.jsonl", "--dev", "dev.jsonl", "--out", "run", "--set", "train.epochs=1", "--json"]
     done = run("train", *args)
-    assert json.loads(done.stdout)["recipe"] == "nrces"
-    assert "auto: the recipe is nrces" in done.stderr
+    assert json.loads(done.stdout)["recipe"] == "ensemble"
+    assert "auto: the recipe is ensemble" in done.stderr
     assert "finished already" in run("train", *args, "--recipe", "auto").stderr
-    assert "finished already" in run("train", *args, "--recipe", "nrces").stderr
+    assert "finished already" in run("train", *args, "--recipe", "ensemble").stderr
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,12 @@ def run(folder: Path, *settings: str, **data: Any) -> tuple[dict[str, Any], list
 
 def test_it_trains_what_it_advises_and_says_why(tmp_path: Path) -> None:
     identity, said = run(tmp_path / "auto")
-    assert identity["recipe"] == identity["why"]["recipe"] == "nrces"
-    assert "auto: the recipe is nrces" in said
+    assert identity["recipe"] == identity["why"]["recipe"] == "ensemble"
+    assert "auto: the recipe is ensemble" in said
     assert all(f"  {reason}" in said for reason in identity["why"]["reasons"])
     assert "of the entities have no label" in identity["why"]["reasons"][0]
-    config = settings_for("nrces", ["weak"], settings=QUICK)
-    train("nrces", Splits(weak=WEAK, dev=DEV), tmp_path / "named", config)
+    config = settings_for("ensemble", ["weak"], settings=QUICK)
+    train("ensemble", Splits(weak=WEAK, dev=DEV), tmp_path / "named", config)
     assert weights(tmp_path / "auto") == weights(tmp_path / "named")
 
 
@@ -73,11 +73,11 @@ def test_a_file_overrules_advised_settings_too(tmp_path: Path) -> None:
 
 def test_settings_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
     sentence = (
-        r"auto chose the recipe nrces, and the settings do not fit it: there is no setting 'sampler'.*name a recipe"
+        r"auto chose the recipe ensemble, and the settings do not fit it: there is no setting 'sampler'.*name a recipe"
     )
     with pytest.raises(ConfigError, match=sentence):
         run(tmp_path / "r", "sampler=weighted")
-    with pytest.raises(ConfigError, match=r"auto chose the recipe nrces.*head\.kind"):
+    with pytest.raises(ConfigError, match=r"auto chose the recipe ensemble.*head\.kind"):
         run(tmp_path / "r", "head.kind=token")
     assert not (tmp_path / "r").exists()
 
@@ -106,7 +106,7 @@ def test_a_run_goes_on_with_the_recipe_it_was_begun_with(tmp_path: Path, monkeyp
     first, _ = run(tmp_path / "r")
     monkeypatch.setattr(auto, "advise", lambda *_: Advice(recipe="trust", reasons=("The rules have changed.",)))
     again, said = run(tmp_path / "r")
-    assert again == first and "this run is finished already" in said and "auto: the recipe is nrces" in said
+    assert again == first and "this run is finished already" in said and "auto: the recipe is ensemble" in said
     other, _ = run(tmp_path / "other")
     assert other["recipe"] == "trust"
     with pytest.raises(ConfigError, match=r"another run is in this folder \(data\.weak\.documents is 150"):
@@ -114,12 +114,12 @@ def test_a_run_goes_on_with_the_recipe_it_was_begun_with(tmp_path: Path, monkeyp
 
 
 def test_why_it_was_chosen_does_not_make_it_another_run(tmp_path: Path) -> None:
-    config = settings_for("nrces", ["weak"], settings=QUICK)
+    config = settings_for("ensemble", ["weak"], settings=QUICK)
     run(tmp_path / "auto")
     said: list[str] = []
-    train("nrces", Splits(weak=WEAK, dev=DEV), tmp_path / "auto", config, say=said.append)
+    train("ensemble", Splits(weak=WEAK, dev=DEV), tmp_path / "auto", config, say=said.append)
     assert "this run is finished already" in said
-    train("nrces", Splits(weak=WEAK, dev=DEV), tmp_path / "named", config)
+    train("ensemble", Splits(weak=WEAK, dev=DEV), tmp_path / "named", config)
     identity, said = run(tmp_path / "named")
     assert "this run is finished already" in said and "why" not in identity
 
@@ -174,4 +174,4 @@ def test_it_is_the_default_of_the_function(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     said: list[str] = []
     tagger = train_by_api(out=tmp_path / "r", weak=WEAK, settings=QUICK, say=said.append)
-    assert tagger.labels and "auto: the recipe is negative_sampling" in said
+    assert tagger.labels and "auto: the recipe is ensemble" in said
