@@ -18,7 +18,7 @@ FEW = 0.1
 """Up to this missing share labels are as good as complete. With nothing missing `trust` is level with `ensemble`, at a
 fifth of its cost; with half missing, and a threshold, it is behind by several points."""
 RIGHT = 0.75
-"""With fewer right labels than this it is the wrong ones that hurt: the one such corpus, half of whose labels are right,
+"""With fewer right labels than this it is the wrong ones that hurt: the one such corpus, with half of its labels right,
 wants `roster`. Where between that and one the limit is nobody has measured."""
 CONTRADICTING = 0.35
 """The same where nothing tells how many are right: with a fifth of the types wrong at random, so many contradict."""
