@@ -161,7 +161,7 @@ def judge(contest: Contest, place: Place, data_folder: Path) -> Verdict:
     roles = [role for role in ("weak", "gold") if any(role in _needs(recipe) for recipe, _ in contest.rows)]
     splits = DataSet(place.data, spec, data_folder).splits(roles, kind, rate, place.seed, *more)
     seen = look(splits.weak, splits.gold, splits.dev)
-    advice = advise(seen, RECIPES)
+    advice = advise(seen)
     return Verdict(place, seen, advice, contest.advised(advice), contest.best())
 
 

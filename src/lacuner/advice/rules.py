@@ -7,7 +7,7 @@ wherever a bench has been run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from math import sqrt
 
 from lacuner.advice.seen import LEAST, Seen
@@ -45,11 +45,11 @@ class Advice(Config):
     """What else one should know."""
 
 
-def advise(seen: Seen, recipes: Collection[str]) -> Advice:
-    """The recipe for such data, of those that there are."""
+def advise(seen: Seen) -> Advice:
+    """The recipe for such data."""
     labelled = seen.weak.entities if seen.weak else 0
     gold = seen.gold.entities if seen.gold else 0
-    notes = tuple(_notes(seen, recipes))
+    notes = tuple(_notes(seen))
     if not labelled and not gold:
         raise TrainingError(
             "there is no labelled span in the data, so there is nothing to learn from: `lacuner annotate` makes labels "
@@ -59,7 +59,7 @@ def advise(seen: Seen, recipes: Collection[str]) -> Advice:
         return Advice(recipe="supervised", reasons=("There is gold, and no weak label besides.",), notes=notes)
     if seen.in_gold >= COVERED:
         return Advice(recipe="supervised", reasons=("Gold has the very texts of the weak labels.",), notes=notes)
-    if _gold_teaches(seen, recipes):
+    if _gold_teaches(seen):
         count = f"{seen.teaching:,} entities"
         why = f"There is gold to learn from ({count}) beside the weak labels, and `needle` learns from both."
         return Advice(recipe="needle", reasons=(why,), notes=notes)
@@ -88,8 +88,8 @@ def _for_weak(seen: Seen) -> tuple[str, tuple[str, ...], str]:
     return "ensemble", (), f"`ensemble` is ahead of all single models where entities have no label. {_COST}"
 
 
-def _gold_teaches(seen: Seen, recipes: Collection[str]) -> bool:
-    return seen.teaching >= GOLD and seen.in_gold < COVERED and "needle" in recipes
+def _gold_teaches(seen: Seen) -> bool:
+    return seen.teaching >= GOLD and seen.in_gold < COVERED
 
 
 def _wrong(seen: Seen) -> bool:
@@ -131,7 +131,7 @@ def _how_it_looks(seen: Seen) -> str:
     )
 
 
-def _notes(seen: Seen, recipes: Collection[str]) -> Iterator[str]:
+def _notes(seen: Seen) -> Iterator[str]:
     labelled = seen.weak.entities if seen.weak else 0
     gold = seen.gold.entities if seen.gold else 0
     if 0 < max(labelled, gold) < LITTLE:
@@ -144,7 +144,7 @@ def _notes(seen: Seen, recipes: Collection[str]) -> Iterator[str]:
             "The papers take gaps to be at random, and here names seem to be missing as a whole: look at "
             "suspects.tsv after a training, and add to the dictionary what belongs there."
         )
-    taught = seen.in_gold >= COVERED or _gold_teaches(seen, recipes)
+    taught = seen.in_gold >= COVERED or _gold_teaches(seen)
     if seen.unlike and seen.comparable and not taught:
         yield f"Nothing is labelled {', '.join(seen.unlike)} in weak: no recipe can learn from it what that is."
     if gold and not taught:

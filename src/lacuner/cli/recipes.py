@@ -88,7 +88,7 @@ def _advise(files: Mapping[str, Sequence[Path]], docs: Mapping[str, Any], how: l
     from lacuner.recipes import RECIPES
 
     seen = look(**docs)
-    advice = advise(seen, RECIPES)
+    advice = advise(seen)
     module = RECIPES[advice.recipe]
     roles = [role for role in files if role in (*module.NEEDS, *module.USES, "dev")]
     given = [part for role in roles for path in files[role] for part in (f"--{role}", str(path))]

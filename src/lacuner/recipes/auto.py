@@ -59,7 +59,7 @@ def settle(splits: Splits, asked: Config | None, begun: Mapping[str, Any], say: 
         asked = Asked()
     if not isinstance(asked, Asked):
         raise ConfigError("the settings of auto are not those of a recipe: hand them over as Asked(settings=[...])")
-    advice = _advice_of(begun) or advise(look(splits.weak, splits.gold, splits.dev), RECIPES)
+    advice = _advice_of(begun) or advise(look(splits.weak, splits.gold, splits.dev))
     config, taken, left_out = _config(advice, asked)
     say(f"auto: the recipe is {' '.join((advice.recipe, *taken))}")
     for sentence in (*advice.reasons, *advice.notes):
