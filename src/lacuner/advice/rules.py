@@ -82,10 +82,14 @@ def _for_weak(seen: Seen) -> tuple[str, tuple[str, ...], str]:
         return (
             "ensemble",
             (),
-            "Nobody knows, then, how much is missing; `ensemble` is ahead wherever something is, and loses a few "
-            f"points if nothing is. {_COST}",
+            "Nobody knows, then, how much is missing, or what; on the whole `ensemble` is ahead where something is, and "
+            f"loses a few points if nothing is. {_COST}",
         )
-    return "ensemble", (), f"`ensemble` is ahead of all single models where entities have no label. {_COST}"
+    return (
+        "ensemble",
+        (),
+        f"On the whole `ensemble` is ahead of all single models where entities have no label. {_COST}",
+    )
 
 
 def _gold_teaches(seen: Seen) -> bool:
