@@ -82,7 +82,7 @@ def _for_weak(seen: Seen) -> tuple[str, tuple[str, ...], str]:
         return (
             "ensemble",
             (),
-            "Nobody knows, then, how much is missing, or what; on the whole `ensemble` is ahead where something is, and "
+            "Nobody knows, then, how much is missing, or what; on the whole `ensemble` is ahead if something is, and "
             f"loses a few points if nothing is. {_COST}",
         )
     return (
