@@ -135,6 +135,11 @@ def test_what_was_seen_is_in_the_reasons() -> None:
     assert not any("labelled X" in note for note in advise(taught(500, unlike=("X",))).notes), "gold teaches it"
 
 
+def test_gold_without_an_entity_may_be_another_kind_of_file() -> None:
+    seen = Seen(weak=WEAK, gold=Size(490, 1254, 0, (), 0.0))
+    assert any("no entity in gold: a column file" in note for note in advise(seen).notes)
+
+
 def test_judges_that_are_none_are_named() -> None:
     def notes(seen: Seen) -> str:
         return " ".join(advise(seen).notes)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from lacuner.corpus.check import Checked, Problem, check_corpus, finish, fix, span_problems
+from lacuner.corpus.check import Checked, Problem, check_corpus, finish, fix, look_alike, span_problems
 from lacuner.types import Document, Span, Where
 
 TEXT = "Mara Teel left Halden."
@@ -80,3 +80,19 @@ def test_fixing_leaves_only_what_needs_judgement() -> None:
     assert fixed["dropped: there twice"] == 1
     assert fixed["white space trimmed"] == 1
     assert fix(doc, Counter()) == doc, "a second time there is nothing to do"
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        ({"CAPTAIN": 9, "captain": 8}, ["'CAPTAIN' (9), 'captain' (8)"]),
+        (
+            {"SHIP": 90, "SIHP": 9, "HARBOUR": 80, "HARBOR": 3},
+            ["'SHIP' (90), 'SIHP' (9)", "'HARBOUR' (80), 'HARBOR' (3)"],
+        ),
+        ({"SHIP": 90, "SHOP": 60}, []),  # both are frequent
+        ({"DISEASE": 90, "CHEMICAL": 1, "GENE": 2}, []),
+    ],
+)
+def test_labels_that_may_be_typos_of_others(labels: dict[str, int], named: list[str]) -> None:
+    assert list(look_alike(labels)) == named

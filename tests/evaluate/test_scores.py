@@ -102,3 +102,11 @@ def test_pairing_by_order_then_by_id() -> None:
 def test_half_of_the_documents_is_no_score(gold: list[Document], other: list[Document], words: str) -> None:
     with pytest.raises(CorpusError, match=words):
         list(pair(gold, other))
+
+
+def test_white_space_that_a_column_file_has_lost_is_named() -> None:
+    gold, found = Document("1", "Mara Teel left ."), Document("1", "Mara Teel left.")
+    with pytest.raises(CorpusError, match=r"other white space in the other corpus, from character 14 on; column files"):
+        list(pair([gold], [found]))
+    with pytest.raises(CorpusError, match=r"another text in the other corpus, from character 10 on"):
+        list(pair([gold], [replace(found, text="Mara Teel went.")]))

@@ -24,8 +24,9 @@ CONTRADICTING = 0.35
 """The same where nothing tells how many are right: with a fifth of the types wrong at random, so many contradict."""
 COVERED = 0.9
 """If gold has the texts of so many weak documents, their weak labels have nothing to add."""
-GOLD = 100
-"""So many gold entities are enough to learn from. Not measured yet."""
+GOLD = 50
+"""So many gold entities are enough to learn from: with 48 of them `needle` is level with what learns from the weak labels
+alone (BC5CDR, 2,000 weak sentences, one seed: 70.6, and 70.1 for `nrces`), with 185 it is ahead of both."""
 LITTLE = 200
 """With fewer labelled entities than this no recipe has much to learn from. A rule of thumb."""
 
@@ -152,15 +153,22 @@ def _notes(seen: Seen) -> Iterator[str]:
     if seen.unlike and seen.comparable and not taught:
         yield f"Nothing is labelled {', '.join(seen.unlike)} in weak: no recipe can learn from it what that is."
     if gold and not taught:
-        yield "Gold was only looked at. As --dev it would choose epoch and threshold; `finetune` can go on with it."
-    if not seen.dev:
+        yield (
+            f"Gold was only looked at, having fewer than {GOLD} entities of weak's labels: `--recipe needle` learns "
+            "from it all the same, and as --dev it would choose epoch and threshold."
+        )
+    elif not seen.dev:
         also = "" if seen.judge else ", and tell how much is missing or wrong"
         yield f"Even a hundred sentences of dev would choose epoch and threshold{also}."
 
 
 def _about_judges(seen: Seen) -> Iterator[str]:
     """What is to be said of gold and dev as judges of weak labels."""
-    who = " and ".join(name for name, size in (("gold", seen.gold), ("dev", seen.dev)) if size).capitalize()
+    sizes = [(name, size) for name, size in (("gold", seen.gold), ("dev", seen.dev)) if size]
+    who = " and ".join(name for name, _ in sizes).capitalize()
+    for name, size in sizes:
+        if size.documents and not size.entities:
+            yield f"There is no entity in {name}: a column file's name must end in .conll, or --format say what it is."
     if seen.gappy is not None:
         yield (
             f"{who} could not judge weak, having gaps: {_percent(seen.gappy)} of the other mentions of labelled names "

@@ -244,6 +244,7 @@ def _show(labelling: Labelling, lint: bool) -> None:
     from lacuner.annotate import stop_list
     from lacuner.cli.show import print_table
     from lacuner.cli.tables import incomplete_note, score_rows
+    from lacuner.corpus.check import look_alike
     from lacuner.noise import Measurement
 
     tally, measured, suspicious = labelling.tally, labelling.measured, labelling.lint_rows
@@ -257,6 +258,8 @@ def _show(labelling: Labelling, lint: bool) -> None:
         (r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts) for r in tally.table()
     ]
     print_table("", columns, rows)
+    for named in look_alike(tally.spans):
+        typer.echo(f"labels that look alike: {named}")
     if isinstance(measured, Measurement):
         print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measured.scores))
         if measured.scores.incomplete:
@@ -275,6 +278,9 @@ def _show(labelling: Labelling, lint: bool) -> None:
         )
         for row in suspicious[:SUSPICIOUS]
     ]
+    if not table:
+        typer.echo("no suspicious entries")
+        return
     print_table("\nSuspicious entries", ("entry", "labels", "matches", "wrong", "why", "where"), table)
     stops = stop_list(suspicious)
     typer.echo("\nA stop list to edit (save it, and give it as --stop):\n" + (stops or "(nothing to stop)"))

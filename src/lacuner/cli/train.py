@@ -101,8 +101,9 @@ def _show(suspects: Suspects, out: Path) -> None:
     )
     if len(suspects.missing) < LITTLE * suspects.labels:
         typer.echo(
-            "that is next to nothing: either little is missing, or the model has learned the names by heart; then more "
-            "texts, `lacuner pretrain` or some sentences labelled by hand (--gold) show it what names have in common"
+            "that is next to nothing: either little is missing, or the model has learned the names by heart; then "
+            "some sentences labelled by hand help most (--gold, and --recipe needle; or --dev), and more texts "
+            "(`lacuner pretrain`)"
         )
     if names:
         typer.echo("missing, it seems (best probability, mentions):")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import combinations
 from typing import NamedTuple
 
 from lacuner.corpus.reading import span_problem
@@ -16,6 +18,8 @@ from lacuner.types import Document, Span, Where, Words
 
 ERRORS = ("unreadable", "outside", "empty", "whitespace", "misaligned", "duplicate", "crossing", "two labels")
 """What makes a corpus unusable as it is; every other kind of problem is a warning."""
+SIMILAR, SELDOM = 0.75, 0.2
+"""A label may be a typo of another one if they are so similar, and it occurs at most so often as that."""
 
 
 class Problem(NamedTuple):
@@ -83,17 +87,21 @@ def _check_shared(doc: Document, name: str, checked: Checked) -> None:
 
 
 def finish(checked: Checked, rare: int = 5) -> None:
-    """What can only be said at the end: labels with few spans, labels that differ in nothing but case or hyphens."""
+    """What can only be said at the end: labels with few spans, and labels that look alike."""
     for label, count in sorted(checked.labels.items()):
         if count < rare:
             checked.add("rare label", None, f"{label!r} has {count} span{'s' if count > 1 else ''} in all")
-    alike: dict[str, list[str]] = {}
-    for label in sorted(checked.labels):
-        alike.setdefault("".join(filter(str.isalnum, label.casefold())), []).append(label)
-    for labels in alike.values():
-        if len(labels) > 1:
-            named = ", ".join(f"{label!r} ({checked.labels[label]:,})" for label in labels)
-            checked.add("labels that look alike", None, named)
+    for named in look_alike(checked.labels):
+        checked.add("labels that look alike", None, named)
+
+
+def look_alike(labels: Mapping[str, int]) -> Iterator[str]:
+    """Pairs of labels, and how often they occur: equal but for case and hyphens, or one perhaps a typo of the other."""
+    for one, other in combinations(sorted(labels, key=lambda label: (-labels[label], label)), 2):
+        left, right = ("".join(filter(str.isalnum, label.casefold())) for label in (one, other))
+        seldom = labels[other] <= SELDOM * labels[one]
+        if left == right or (seldom and SequenceMatcher(None, left, right, autojunk=False).ratio() >= SIMILAR):
+            yield f"{one!r} ({labels[one]:,}), {other!r} ({labels[other]:,})"
 
 
 def unreadable(checked: Checked) -> Callable[[CorpusError], None]:
