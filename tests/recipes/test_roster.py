@@ -220,7 +220,7 @@ def soft_data(folder: Path, weight: torch.Tensor) -> Any:
     model, weak = believed(folder, [doc])
     probs = torch.tensor([[0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.9, 0.05, 0.05]])
     task = noise_robust.Task([doc], None, weak, None)  # type: ignore[arg-type]
-    data = roster._soft_set(task, model.eval(), probs)
+    data = roster.soft_set(task.weak.data, model.eval(), probs)
     data.targets.weight = weight
     return data, probs
 
@@ -228,7 +228,7 @@ def soft_data(folder: Path, weight: torch.Tensor) -> Any:
 def test_soft_labels_count_as_much_as_they_weigh(tmp_path: Path) -> None:
     weight = torch.tensor([1.0, 0.5, 0.0])
     data, probs = soft_data(tmp_path / "run", weight)
-    found = roster._soft_step(data)(np.array([0]))
+    found = roster.soft_step(data)(np.array([0]))
     with torch.no_grad():
         scores = data.model(data.batch(np.array([0]))[0])
     inside, types = scores.entity[0].sigmoid().numpy(), scores.types[0].softmax(-1).numpy()
@@ -244,30 +244,30 @@ def test_soft_labels_count_as_much_as_they_weigh(tmp_path: Path) -> None:
 def test_sentences_said_otherwise_count_where_the_guess_is_the_same(tmp_path: Path) -> None:
     data, _ = soft_data(tmp_path / "run", torch.tensor([1.0, 1.0, 0.0]))
     one = np.array([0])
-    plain = float(roster._soft_step(data)(one).total.detach())
-    again = float(roster._soft_step(data, data.features)(one).total.detach())
+    plain = float(roster.soft_step(data)(one).total.detach())
+    again = float(roster.soft_step(data, data.features)(one).total.detach())
     entity_only = replace(data, targets=replace(data.targets, weight=torch.zeros(3)))
-    alone = float(roster._soft_step(entity_only)(one).total.detach())
+    alone = float(roster.soft_step(entity_only)(one).total.detach())
     assert again - plain == pytest.approx(plain - alone, rel=1e-4), "said the same, it counts once more, types only"
     with torch.no_grad():
         model, (batch, _) = data.model, data.batch(one)
         guess = model(batch).types[0].argmax(-1)
         other = model.encoder.prepare([["cc", "aa", "bb"]])
         agree = model(model.encoder.collate(other, one)).types[0].argmax(-1) == guess
-    found = float(roster._soft_step(data, other)(one).total.detach())
+    found = float(roster.soft_step(data, other)(one).total.detach())
     assert (found > plain) == bool(agree[:2].any()), "where it guesses otherwise, it learns nothing from it"
 
 
 @pytest.mark.parametrize(("weigh", "confident"), [("true", "1.0"), ("false", "0.0")])
 def test_where_types_are_learned(weigh: str, confident: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[torch.Tensor, torch.Tensor]] = []
-    made = roster._soft_step
+    made = roster.soft_step
 
     def spy(data: Any, *more: Any) -> Any:
         seen.append((data.targets.weight.clone(), data.targets.probs.clone()))
         return made(data, *more)
 
-    monkeypatch.setattr(roster, "_soft_step", spy)
+    monkeypatch.setattr(roster, "soft_step", spy)
     run_roster(tmp_path / "run", f"weigh_types={weigh}", f"confident={confident}", "train.epochs=1")
     (weight, probs), (sharp, _) = seen[0], seen[-1]
     assert torch.equal(weight, 1 - probs[..., 0] if weigh == "true" else torch.ones_like(weight))
