@@ -8,17 +8,8 @@ import pytest
 
 from benchmarks import combinations, masked
 from lacuner.types import Document, Span
+from tests.bench.test_removal import SPEC
 
-SPEC = """
-seeds = [1]
-settings = ["train.epochs=1"]
-[data.demo]
-sentences = 60
-[noise]
-masked = [0.0, 0.5]
-[recipes.two_step]
-recipe = "two_step"
-"""
 TEXT = "Mara Teel left Halden."
 
 

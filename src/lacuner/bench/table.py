@@ -44,9 +44,8 @@ def table(bench: Bench, lines: Sequence[Line], tested: Sequence[Tested], command
         mine = [line for line in lines if line.place.data == data and line.rows]
         header = ("noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle", "boundary F1")
         parts += [f"## {plain(data)}", markdown((*header, "dev F1"), map(_cells, mine))]
-    if bench.finished and all(
-        "accuracy" in row for row in bench.finished.values()
-    ):  # rows of earlier versions have none
+    rows = bench.finished.values()
+    if rows and all("accuracy" in row for row in rows):  # those of earlier versions have none
         parts += ["## Accuracy", _ACCURACY, _accuracy([line for line in lines if line.rows])]
     if saved := list(gold_saved(lines, bench.spec)):
         parts += ["## Gold saved", _SAVED, _saved(saved)]

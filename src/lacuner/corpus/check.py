@@ -99,7 +99,7 @@ def look_alike(labels: Mapping[str, int]) -> Iterator[str]:
     """Pairs of labels, and how often they occur: equal but for case and hyphens, or one perhaps a typo of the other."""
     for one, other in combinations(sorted(labels, key=lambda label: (-labels[label], label)), 2):
         left, right = ("".join(filter(str.isalnum, label.casefold())) for label in (one, other))
-        seldom = labels[other] <= SELDOM * labels[one]
+        seldom = labels[other] <= SELDOM * labels[one] and abs(len(left) - len(right)) <= 1
         if left == right or (seldom and SequenceMatcher(None, left, right, autojunk=False).ratio() >= SIMILAR):
             yield f"{one!r} ({labels[one]:,}), {other!r} ({labels[other]:,})"
 
