@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from lacuner.advice import Advice, Seen, advise, look
 from lacuner.bench.cells import Cell, Gaps, cell_from_json
 from lacuner.bench.data import DataSet, data_hashes
-from lacuner.bench.spec import DataSpec
+from lacuner.bench.spec import MADE, DataSpec
 from lacuner.bench.table import markdown
 from lacuner.config import load_config
 from lacuner.errors import ConfigError, LacunerError
@@ -145,7 +145,7 @@ def _joins(cell: Cell, row: Row, place: Place) -> bool:
     if (cell.data, _encoder(row), cell.seed) != (place.data, place.encoder, place.seed):
         return False
     if cell.gaps is None:
-        return cell.recipe == "supervised" and place.gaps.kind in ("masked", "surface") and place.gaps.rate == 0
+        return cell.recipe == "supervised" and place.gaps.kind in MADE and place.gaps.rate == 0
     alone = "weak" not in _needs(cell.recipe) and cell.gaps != place.gaps
     return alone and cell.gaps[:2] == place.gaps[:2]
 

@@ -164,12 +164,29 @@ def test_the_demo_as_given_is_what_its_dictionary_knows() -> None:
     assert not any(doc.complete for doc in weak)
 
 
+def test_as_many_labels_are_wrong_as_are_missing() -> None:
+    data = DataSet("demo", DataSpec(), Path())
+    gold, weak = data.read("gold"), data.splits(("weak",), "wrong", 0.4, 1).weak or ()
+    entities, kept = sum(len(doc.spans) for doc in gold), sum(len(doc.spans) for doc in weak)
+    types, places = 0, 0
+    for doc, true in zip(weak, gold, strict=True):
+        labels = {span[:2]: span.label for span in true.spans}
+        places += sum(span[:2] not in labels for span in doc.spans)
+        types += sum(labels.get(span[:2], span.label) != span.label for span in doc.spans)
+    assert abs(kept / entities - 0.6) < 0.03
+    assert abs(types / kept - 0.2) < 0.03 and abs(places / kept - 0.2) < 0.03
+
+
 def test_commands_name_what_a_recipe_needs() -> None:
     spec = DataSpec(folder=Path("x"), gold="g.conll", weak="w.conll", dev="d.conll", test="t.conll", sentences=10)
     data = DataSet("x", spec, Path())
     steps, options = data.commands(RECIPES["oracle"].NEEDS, "masked", 0.5, 3)
     assert steps[-1] == "lacuner noise corrupt g.conll --drop 0.5 --seed 3 --out masked.jsonl"
     assert options == ["--weak", "masked.jsonl", "--gold", "g.conll", "--dev", "DATA/x/d.conll"]
+    assert data.commands(("weak",), "surface", 0.5, 3)[0][-1].endswith(
+        "g.conll --drop 0.5 --by-surface --seed 3 --out masked.jsonl"
+    )
+    assert "--drop 0.4 --wrong-type 0.2 --shift 0.25 --seed 3" in data.commands(("weak",), "wrong", 0.4, 3)[0][-1]
     steps, options = data.commands(RECIPES["trust"].NEEDS, "given", 0.0, 3)
     assert len(steps) == 1 and options == ["--weak", "w.conll", "--dev", "DATA/x/d.conll"]
 

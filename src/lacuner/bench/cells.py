@@ -34,9 +34,8 @@ class Gaps(NamedTuple):
         if self.kind == LITTLE:
             gold = f"{100 * self.rate:g} %" if self.rate <= 1 else f"{self.rate:g} sentences"
             return f"gold {gold}" + ("" if self.weak is None else f", weak {self.weak}")
-        return {"given": "as given", "masked": f"masked {self.rate:g}", "surface": f"names dropped {self.rate:g}"}[
-            self.kind
-        ]
+        names = {"given": "as given", "surface": "names dropped", "wrong": "dropped and wrong"}
+        return names.get(self.kind, self.kind) + ("" if self.kind == "given" else f" {self.rate:g}")
 
     def as_json(self) -> list[str | float]:
         return [each for each in self if each is not None]

@@ -12,7 +12,7 @@ from pathlib import Path
 from lacuner.annotate import annotate, dictionary_source
 from lacuner.annotate.entries import Entry
 from lacuner.bench.little import little_command, little_gold
-from lacuner.bench.spec import FILES, LITTLE, DataSpec, is_demo
+from lacuner.bench.spec import FILES, LITTLE, MADE, DataSpec, is_demo
 from lacuner.corpus import read
 from lacuner.corpus.jsonl import as_line
 from lacuner.demo import Demo, build
@@ -36,6 +36,12 @@ def data_hashes(name: str, data: DataSpec, data_folder: Path) -> dict[str, str]:
         files = {role: getattr(data, role) for role in FILES}
         hashes = {r: hashlib.sha256((folder / file).read_bytes()).hexdigest() for r, file in files.items() if file}
     return hashes if data.dev_sentences is None else {**hashes, "dev sentences": str(data.dev_sentences)}
+
+
+def _noise(kind: str, rate: float, seed: int) -> Noise:
+    """What is done to gold. Of what is not given another type `shift` takes its share, so that both have as many."""
+    wrong = rate / 2 if kind == "wrong" else 0.0
+    return Noise(drop=rate, by_surface=kind == "surface", wrong_type=wrong, shift=wrong / (1 - wrong), seed=seed)
 
 
 @lru_cache(1)
@@ -87,20 +93,20 @@ class DataSet:
     def _weak(self, kind: str, rate: float, seed: int) -> list[Document]:
         if kind == "given":
             return self.read("weak") + (self.read("extra") if self.data.extra else [])
-        return list(corrupt(self.read("gold"), Noise(drop=rate, by_surface=kind == "surface", seed=seed)))
+        return list(corrupt(self.read("gold"), _noise(kind, rate, seed)))
 
     def commands(
         self, needs: Sequence[str], kind: str | None, rate: float, seed: int, weak_sentences: int | None = None
     ) -> tuple[list[str], list[str]]:
         """How to make the same training data in a shell, and the options that hand it to `lacuner train`."""
         files, steps = self._paths(), []
-        masked = "weak" in needs and kind in ("masked", "surface")
+        made = "weak" in needs and kind in MADE
         own = "weak" in needs and kind in ("given", LITTLE)
         if self.demo is not None:
             steps.append("python -m lacuner.demo demo")
         if self.demo is not None and (kind == "given" or (kind == LITTLE and own)):
             steps.append(f"lacuner annotate demo/train.jsonl --dictionary demo/dictionary.tsv --out {files['weak']}")
-        wanted = ["gold"] if "gold" in needs or masked or kind == LITTLE else []
+        wanted = ["gold"] if "gold" in needs or made or kind == LITTLE else []
         wanted += ["weak"] if own else []
         if self.data.sentences is not None:
             steps += [_first(self.data.sentences, files[role]) for role in wanted]
@@ -108,9 +114,11 @@ class DataSet:
         if self.data.dev_sentences is not None and "dev" in files:
             steps.append(_first(self.data.dev_sentences, files["dev"]))
             files["dev"] = Path(files["dev"]).name
-        if masked:
-            names = " --by-surface" if kind == "surface" else ""
-            corrupted = f"lacuner noise corrupt {shlex.quote(files['gold'])} --drop {rate:g}{names} --seed {seed}"
+        if made:
+            noise = _noise(kind or "", rate, seed)
+            how = " --by-surface" if noise.by_surface else ""
+            how += f" --wrong-type {noise.wrong_type} --shift {noise.shift}" if kind == "wrong" else ""
+            corrupted = f"lacuner noise corrupt {shlex.quote(files['gold'])} --drop {noise.drop:g}{how} --seed {seed}"
             steps.append(f"{corrupted} --out masked.jsonl")
             files["weak"] = "masked.jsonl"
         if kind == LITTLE:

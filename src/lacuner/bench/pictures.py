@@ -101,7 +101,7 @@ def _by_recipe(lines: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
 
 def _masking(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Iterator[Panel]:
     for title, group in _groups(lines, spec):
-        for kind, note in (("masked", ""), ("surface", " (whole names)")):
+        for kind, note in (("masked", ""), ("surface", " (whole names)"), ("wrong", " (others wrong)")):
             mine = [line for line in group if line.place.gaps.kind == kind]
             if len({line.place.gaps.rate for line in mine}) > 1:
                 yield Panel(title + note, _Rising(mine, look, "share of entities without label"))

@@ -16,6 +16,8 @@ from lacuner.recipes import RECIPES
 DEMO = "demo"
 """The data set that needs no files."""
 FILES = ("gold", "weak", "extra", "dev", "test")
+MADE = ("masked", "surface", "wrong")
+"""The kinds of noise that are made from gold."""
 LITTLE = "little"
 """The noise of those who have a little gold."""
 
@@ -67,6 +69,9 @@ class NoiseSpec(Config):
     """Shares of the entities that lose their label."""
     surface: tuple[Rate, ...] = ()
     """Shares of the names that lose their label, with all their mentions."""
+    wrong: tuple[Rate, ...] = ()
+    """Shares of the entities that lose their label; of the other labels as many are wrong, half of them of another type
+    and half with an edge that is a word off."""
     little_gold: tuple[Amount, ...] = ()
     """How much of gold the recipes see: up to 1 a share of its sentences, above it a number of them. The other
     sentences are there with the data set's own weak labels, and those of `extra` besides."""
@@ -207,7 +212,7 @@ def gaps_of(spec: Spec, name: str, data: DataSpec) -> list[tuple[str, float, int
     demo, noise = is_demo(name, data), spec.noise
     found: list[tuple[str, float, int | None]] = [("given", 0.0, None)] if noise.given and (demo or data.weak) else []
     if demo or data.gold:
-        found += [(kind, rate, None) for kind in ("masked", "surface") for rate in getattr(noise, kind)]
+        found += [(kind, rate, None) for kind in MADE for rate in getattr(noise, kind)]
     if demo or (data.gold and data.weak):
         found += [(LITTLE, rate, most) for most in noise.weak_sentences or (None,) for rate in noise.little_gold]
     return found
