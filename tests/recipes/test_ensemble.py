@@ -111,6 +111,16 @@ def test_side_by_side_is_the_same_as_one_after_another(tmp_path: Path, monkeypat
     assert one == two and len(one) >= 3
 
 
+def test_without_dev_it_is_lenient(tmp_path: Path) -> None:
+    for name, settings, threshold in (
+        ("plain", (), 0.2),
+        ("own", ("lenient=0.4",), 0.4),
+        ("argmax", ("head.threshold=argmax",), None),
+        ("said", ("head.threshold=0.7",), 0.7),
+    ):
+        assert run_ensemble(tmp_path / name, *settings)[0].model.head.threshold == threshold
+
+
 def test_the_last_model_has_twice_as_many_epochs(tmp_path: Path) -> None:
     for settings, epochs in (((), 4), (("last_epochs=1",), 1)):
         said = run_ensemble(tmp_path / str(epochs), *settings)[1]

@@ -4,7 +4,9 @@ What it does: trains a few span models with few random negatives, as `negative_s
     they start and in what they draw. What one of them takes for an entity by chance the others do not, and on what is
     one they mostly agree: a last model learns the mean of their probabilities for every span, but for labels, which
     stay what they are. With dev, all these probabilities are first made larger or smaller alike, until they amount to
-    as many entities as are missing, judged by how frequent entities are in dev.
+    as many entities as are missing, judged by how frequent entities are in dev. Without dev they stay what they are,
+    and the last model finds whatever has some chance to be an entity, not only what is likelier one than none: where
+    names are missing as a whole, few models believe in them.
 Assumes: that labels are right, and that what is missing is missing at random.
 Needs: weak; with dev it chooses thresholds and epochs.
 Costs: as many trainings as there are models, side by side where there are cores, and two more: with three models five
@@ -57,6 +59,8 @@ class Config(BaseConfig):
     """Their negatives a word."""
     scale: bool = True
     """With dev: scale their probabilities to the number of entities that seem to be missing."""
+    lenient: float = Field(0.2, gt=0, lt=1)
+    """Without dev, which would choose it: how probable a label must be for the last model to find a span."""
     last_epochs: int | None = Field(None, ge=1)
     """Epochs of the model that learns from them; None: twice as many as `train` has."""
 
@@ -76,7 +80,10 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     data = soft_set(weak.data, model, believed(weak, total / config.models, missing), weigh_types=True)
     step = soft_step(data)
     settings = slower(resolved(config.train, model, data.features), 1.0, config.last_epochs or 2 * config.train.epochs)
-    taught = config.model_copy(update={"train": settings})
+    head = config.head
+    if head.threshold == "dev" and not splits.dev:
+        head = head.model_copy(update={"threshold": config.lenient})
+    taught = config.model_copy(update={"train": settings, "head": head})
     return learn_in_stage(data, lambda _: step, taught, run, splits.dev, "train").tagger
 
 
