@@ -9,7 +9,7 @@ import pytest
 
 from lacuner.advice import Advice, Seen, Size, advise
 from lacuner.advice.names import Share
-from lacuner.advice.rules import CONTRADICTING, COVERED, FEW, GOLD, LITTLE, RIGHT
+from lacuner.advice.rules import CONTRADICTING, COVERED, FEW, GOLD, LITTLE, READABLE, RIGHT
 from lacuner.advice.seen import LEAST
 from lacuner.config import load_config
 from lacuner.errors import TrainingError
@@ -138,6 +138,13 @@ def test_what_was_seen_is_in_the_reasons() -> None:
 def test_gold_without_an_entity_may_be_another_kind_of_file() -> None:
     seen = Seen(weak=WEAK, gold=Size(490, 1254, 0, (), 0.0))
     assert any("no entity in gold: a column file" in note for note in advise(seen).notes)
+
+
+def test_where_there_is_much_text_it_should_be_read_first() -> None:
+    for words, said in ((READABLE, True), (READABLE - 1, False)):
+        size = Size(1000, words, 900, LABELS, 0.0)
+        for seen in (Seen(weak=size), Seen(gold=size)):
+            assert any("lacuner pretrain" in note for note in advise(seen).notes) == said
 
 
 def test_judges_that_are_none_are_named() -> None:

@@ -27,6 +27,9 @@ COVERED = 0.9
 GOLD = 50
 """So many gold entities are enough to learn from. BC5CDR, 2,000 weak sentences, one seed: `needle` has 70.6 with 48 of
 them and 71.2 with 94, where `nrces`, which learns from the weak labels alone, has 70.1."""
+READABLE = 100_000
+"""From so many words on it is worth letting an encoder read them first: two to five points with `tiny` on BC5CDR
+(112,000 words) and Resume (124,000), nothing on Wikigold (25,000)."""
 LITTLE = 200
 """With fewer labelled entities than this no recipe has much to learn from. A rule of thumb."""
 
@@ -141,6 +144,11 @@ def _notes(seen: Seen) -> Iterator[str]:
     gold = seen.gold.entities if seen.gold else 0
     if 0 < max(labelled, gold) < LITTLE:
         yield f"{max(labelled, gold):,} labelled entities are few: more labels will help more than any recipe."
+    if sum(size.words for size in (seen.weak, seen.gold) if size) >= READABLE:
+        yield (
+            "Here is much to read: if the encoder has not done so yet, `lacuner pretrain` before the training is worth "
+            "points, whatever the recipe."
+        )
     if not labelled:
         return
     yield from _about_judges(seen)
