@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from lacuner.advice.names import (
     PLAIN,
     agreement,
+    bounds,
     contradicting,
     forgotten,
     labelled_names,
     mentions,
     own_agreement,
+    well_bounded,
 )
 from lacuner.types import Document, Span
 
@@ -81,6 +84,18 @@ def test_contradicting_by_hand() -> None:
     names = {"a": Counter({"X": 2, "Y": 1}), "b": Counter({"X": 9, "Y": 0}), "c": Counter({"Y": 1})}
     # a: two labels see 1 of 2 others contradict, one sees 2 of 2; b: none of nine
     assert contradicting(names) == (pytest.approx((2 * 0.5 + 1 * 1) / 12), 12)
+
+
+def test_bounds_by_hand() -> None:
+    text = "Ada Byron met Bo in New York and Ada"
+    places = ((0, 9), (14, 16), (20, 28), (33, 36))
+    right = Document("1", text, spans=tuple(Span(*place, "X") for place in places))
+    names = ["Ada", "New York", "Bo"]
+    assert bounds(names, [right]) == (4, 3, 1), "Ada Byron is a longer name than Ada"
+    wrong = replace(right, spans=(Span(10, 16, "X"), Span(24, 28, "X"), Span(17, 19, "X")))
+    assert bounds(names, [wrong]) == (3, 0, 2), "met Bo, York, and in, which is nobody's name"
+    assert bounds([], [right]) == (4, 0, 0) and bounds(names, []) == (0, 0, 0)
+    assert well_bounded([right], []) is None
 
 
 def test_agreement_by_hand() -> None:

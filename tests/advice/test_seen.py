@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,32 @@ def test_dev_tells_how_much_is_wrong(demo: Demo, rate: float) -> None:
     seen = look(weak_of(demo, drop=0.3, wrong_type=rate), dev=demo.dev)
     assert seen.right == pytest.approx(1 - rate, abs=0.1)
     assert seen.missing == pytest.approx(1 - 0.7 * (1 - rate), abs=0.07), "a wrong label is missing, too"
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5])
+def test_dev_tells_how_many_bounds_are_wrong(demo: Demo, rate: float) -> None:
+    seen = look(weak_of(demo, drop=0.3, shift=rate), dev=demo.dev)
+    assert seen.right == pytest.approx(1 - rate, abs=0.12)
+
+
+@pytest.mark.parametrize("noise", [{}, {"drop": 0.5}, {"drop": 0.5, "by_surface": True}])
+def test_labels_that_are_right_are_taken_for_right(demo: Demo, noise: dict[str, Any]) -> None:
+    seen = look(weak_of(demo, **noise), dev=demo.dev)
+    assert seen.right is not None and seen.right > 0.95
+
+
+def test_dev_that_is_weak_judges_nothing(demo: Demo) -> None:
+    weak = weak_of(demo, drop=0.5, by_surface=True)
+    copies = [replace(doc, complete=None) for doc in weak]
+    seen = look(weak, dev=copies)
+    assert (seen.judge, seen.missing, seen.right, seen.in_dev) == (None, None, None, 1.0)
+    both = look(weak, dev=[*copies, *demo.dev])
+    assert both.missing == look(weak, dev=demo.dev).missing and 0 < both.in_dev < 1
+
+
+def test_gold_with_gaps_does_not_take_the_place_of_weak_labels(demo: Demo) -> None:
+    weak = weak_of(demo, drop=0.5)
+    assert look(weak, gold=weak).in_gold == 0.0 and look(weak, gold=demo.train).in_gold == 1.0
 
 
 def test_labels_contradict_each_other_more_the_more_are_wrong(demo: Demo) -> None:
@@ -133,8 +160,8 @@ def test_wrong_labels_are_not_missing_names(demo: Demo) -> None:
 
 def test_dev_with_gaps_of_its_own_judges_nothing(demo: Demo) -> None:
     weak = weak_of(demo, drop=0.5)
-    seen = look(weak, dev=[replace(doc, complete=None) for doc in weak])
-    assert seen.judge is None and seen.gappy == pytest.approx(0.55, abs=0.05) and seen.in_dev == 1
+    seen = look(weak, dev=[replace(doc, complete=None) for doc in corrupt(demo.dev, Noise(drop=0.5))])
+    assert seen.judge is None and seen.gappy == pytest.approx(0.55, abs=0.1) and seen.in_dev == 0
     assert look(weak, dev=demo.dev).gappy is None and look(weak, dev=demo.dev).in_dev == 0
 
 

@@ -75,8 +75,9 @@ def test_docbin_of_others_with_span_groups(tmp_path: Path) -> None:
     DocBin(docs=[doc, bare]).to_disk(tmp_path / "x.spacy")
     first, second = read(tmp_path / "x.spacy")
     assert first.spans == (Span(0, 9, "PER"), Span(19, 33, "ORG"), Span(27, 33, "LOC"))
-    assert first.complete is True
+    assert first.complete is None, "every `doc.ents = ...` says O of all the rest"
     assert second.complete is None, "spaCy says that nothing was annotated"
+    assert [doc.complete for doc in read(tmp_path / "x.spacy", complete=False)] == [False, False], "the role decides"
 
 
 @pytest.mark.parametrize("data", [b"", b"junk", zlib.compress(b"junk"), zlib.compress(b"\x80")])

@@ -34,7 +34,8 @@ LITTLE = 200
 """With fewer labelled entities than this no recipe has much to learn from. A rule of thumb."""
 
 _BY_DEV = "head.threshold=dev"
-_COST = "It takes five trainings; `negative_sampling` is the best that takes one."
+_COST = "It takes five trainings; `negative_sampling` takes one, and is mostly the best of those that do."
+_LEVEL = "Where next to nothing is missing `trust`, which believes the labels, is as good as five times the work."
 
 
 class Advice(Config):
@@ -81,7 +82,7 @@ def _for_weak(seen: Seen) -> tuple[str, tuple[str, ...], str]:
         why = "Documents that are complete leave nothing to guess: if these are not, write `complete: false` into them."
         return "trust", settings, why
     if seen.whole or (seen.missing is not None and seen.missing <= FEW):
-        return "trust", settings, "Where next to nothing is missing, nothing beats believing the labels: `trust`."
+        return "trust", settings, _LEVEL
     if seen.missing is None:
         return (
             "ensemble",
@@ -128,7 +129,7 @@ def _how_it_looks(seen: Seen) -> str:
         return f"By {seen.judge}, about {_percent(seen.missing)} of the entities have no label, or a wrong one{how}."
     share = seen.forgotten
     if share is None or share.of < LEAST:
-        return "There is no dev to judge the labels by, and too few names come more than once to judge by themselves."
+        return "There is nothing to judge the labels by, and too few names come more than once to judge by themselves."
     if share.value <= FEW:
         return (
             "Labelled names are labelled nearly wherever they stand: either nothing is missing, or names are, as a "
@@ -166,7 +167,7 @@ def _notes(seen: Seen) -> Iterator[str]:
             "from it all the same, and as --dev it would choose epoch and threshold."
         )
     elif not seen.dev:
-        also = "" if seen.judge else ", and tell how much is missing or wrong"
+        also = "" if seen.judge or taught else ", and tell how much is missing or wrong"
         yield f"Even a hundred sentences of dev would choose epoch and threshold{also}."
 
 
@@ -184,13 +185,13 @@ def _about_judges(seen: Seen) -> Iterator[str]:
         )
     elif who and seen.judge is None:
         why = f"{LEAST} entities of the same labels are needed in both" if seen.comparable else "no label is in both"
-        yield f"{who} could not judge weak: {why}, in documents that do not call themselves incomplete."
+        yield f"{who} could not judge weak: {why}, in other documents, and not in ones that call themselves incomplete."
     if seen.unjudged:
         yield f"Nothing is labelled {', '.join(seen.unjudged)} in {who.lower()}: nobody judged these labels."
     if seen.in_dev > 0:
         yield (
-            f"Weak has the texts of {_percent(seen.in_dev)} of the dev documents: keep them apart, for what was "
-            "learned by heart proves nothing."
+            f"Weak has the texts of {_percent(seen.in_dev)} of the dev documents, which judge nothing here: keep them "
+            "apart, for what was learned by heart proves nothing."
         )
 
 

@@ -20,6 +20,7 @@ from lacuner.advice.names import (
     labelled_names,
     mentions,
     own_agreement,
+    well_bounded,
 )
 from lacuner.corpus.words import words_of
 from lacuner.noise import Measuring
@@ -70,7 +71,7 @@ class Seen:
     whole: bool = False
     """All weak documents say of themselves that they are complete."""
     in_gold: float = 0.0
-    """The share of the weak documents whose text gold has too."""
+    """The share of the weak documents whose text complete gold has too."""
     forgotten: Share | None = None
     """Of the other mentions of a labelled name, the share without a label."""
     contradicting: Share | None = None
@@ -90,7 +91,7 @@ class Seen:
     teaching: int = 0
     """Entities of complete gold documents that have labels of weak ones."""
     in_dev: float = 0.0
-    """The share of the dev documents whose text weak has too."""
+    """The share of the dev documents whose text weak has too; these judge nothing."""
     gappy: float | None = None
     """Of the other mentions of their own labelled names, the share without a label in gold and dev, if that is so much
     that they cannot be complete; they judge nothing then."""
@@ -129,13 +130,13 @@ def look(
     names = labelled_names(weak)
     seen = replace(
         seen,
-        in_gold=_shared(weak, gold),
+        in_gold=_shared(weak, _complete(gold)),
         in_dev=_shared(dev, weak),
         whole=all(doc.complete for doc in weak),
         forgotten=forgotten(mentions(names, weak)),
         contradicting=contradicting(names),
     )
-    return _judged(seen, weak, _complete(gold), _complete(dev))
+    return _judged(seen, weak, _complete(gold), _apart(_complete(dev), weak))
 
 
 def size_of(docs: Iterable[Document]) -> Size:
@@ -161,6 +162,12 @@ def _shared(docs: Sequence[Document] | None, others: Sequence[Document] | None) 
 def _complete(docs: Sequence[Document] | None) -> list[Document]:
     """Gold and dev are complete unless they say otherwise."""
     return [doc for doc in docs or () if doc.complete is not False]
+
+
+def _apart(docs: Sequence[Document], others: Sequence[Document]) -> list[Document]:
+    """The documents whose text is none of the others'."""
+    texts = {doc.text for doc in others}
+    return [doc for doc in docs if doc.text not in texts]
 
 
 def _judged(seen: Seen, weak: Sequence[Document], gold: list[Document], dev: list[Document]) -> Seen:
@@ -211,16 +218,18 @@ def _measured(weak: Sequence[Document], gold: Sequence[Document]) -> tuple[float
 
 
 def _right(weak: Sequence[Document], complete: Sequence[Document]) -> float | None:
-    """How many labels are right, by what their names mean in complete documents.
+    """How many labels are right, by what their names mean in complete documents, and by where such names begin and end.
 
     Names that mean several things agree less although nothing is wrong; so we take it as a share of the agreement that
-    the complete documents have among themselves.
+    the complete documents have among themselves. Labels with wrong bounds are seldom anybody's name, and so do not show
+    in that; they do where they share words with a name.
     """
     names, own = labelled_names(weak), labelled_names(complete)
     same, best = agreement(names, mentions(names, complete)), own_agreement(mentions(own, complete))
     if same is None or best is None or min(same.of, best.of) < LEAST or not best.value:
         return None
-    return min(same.value / best.value, 1.0)
+    bounded = well_bounded(weak, complete)
+    return min(same.value / best.value, 1.0) * (bounded.value if bounded and bounded.of >= LEAST else 1.0)
 
 
 def _only(labels: Collection[str], docs: Sequence[Document]) -> list[Document]:

@@ -92,11 +92,12 @@ def _ours(value: object) -> dict[str, Any]:
 
 
 def _complete(doc: Doc) -> bool | None:
-    """What the file says: missing beside annotated words means gaps; where nothing is annotated it says nothing."""
+    """What the file says: missing beside annotated words means gaps, and nothing else is said on purpose.
+
+    spaCy takes every other word for O when somebody sets `doc.ents`, be it from a dictionary; so O is no claim.
+    """
     missing = [token.ent_iob == 0 for token in doc]
-    if not any(missing):
-        return True
-    return None if all(missing) else False
+    return False if any(missing) and not all(missing) else None
 
 
 def _span(span: SpacySpan) -> Span:
