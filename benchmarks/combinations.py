@@ -67,7 +67,7 @@ def _learned(recipe: Any, splits: Splits, place: masked.Place, seed: int) -> Tag
 
 def _training(place: masked.Place) -> list[str]:
     """The settings that models of words and of spans have in common."""
-    return [each for each in place.settings if each.startswith("train.")]
+    return [each for each in place.settings if each.startswith(("train.", "encoder."))]
 
 
 def without_suspects(place: masked.Place) -> list[Document]:

@@ -30,7 +30,7 @@ class Place(NamedTuple):
     gold: Sequence[Document]
     """What was masked: to judge by, not to learn from."""
     settings: tuple[str, ...]
-    """Those of the whole spec."""
+    """Those of the whole spec, and its first encoder."""
 
 
 Row = tuple[str, Sequence[float]]
@@ -52,7 +52,9 @@ def places(spec_file: Path, data_folder: Path, first_seed: bool = False) -> Iter
                         canonical(in_role(docs, whole))
                         for docs, whole in ((found.weak or (), False), (found.dev or (), True))
                     )
-                    yield Place(name, rate, seed, weak, dev, list(in_role(dataset.read("gold"), True)), spec.settings)
+                    gold = list(in_role(dataset.read("gold"), True))
+                    settings = (*spec.settings, f'encoder.name="{spec.encoders[0]}"')
+                    yield Place(name, rate, seed, weak, dev, gold, settings)
     if nothing:
         raise ConfigError("nothing is masked", file=spec_file)
 
