@@ -18,13 +18,13 @@ $(READY): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet -e '.[dev,spacy,transformers]'
 	@touch $(READY)
 
-demo: $(READY)  ## make the demo corpus, its weak labels, and show what they are worth
+demo: $(READY)  ## from a corpus and a dictionary to scores and a report: three minutes
 	@scripts/demo demo-out
 
 # two processes of one thread each beat one of two
 test test-slow: export OMP_NUM_THREADS := 1
 
-test: $(READY)  ## run the tests (a few minutes)
+test: $(READY)  ## run the tests: a quarter of an hour
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(READY)  ## run the slow tests too

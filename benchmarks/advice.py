@@ -69,6 +69,8 @@ class Verdict:
     advice: Advice
     found: Row | None
     best: tuple[str, Row]
+    others: Mapping[str, Row]
+    """The row of each recipe, to hold against who always gives the same advice."""
 
     @property
     def below(self) -> float | None:
@@ -162,7 +164,10 @@ def judge(contest: Contest, place: Place, data_folder: Path) -> Verdict:
     splits = DataSet(place.data, spec, data_folder).splits(roles, kind, rate, place.seed, *more)
     seen = look(splits.weak, splits.gold, splits.dev)
     advice = advise(seen)
-    return Verdict(place, seen, advice, contest.advised(advice), contest.best())
+    recipes = dict.fromkeys(recipe for recipe, _ in contest.rows)
+    always = {name: contest.advised(Advice(recipe=name, reasons=())) for name in recipes}
+    others = {name: row for name, row in always.items() if row is not None}
+    return Verdict(place, seen, advice, contest.advised(advice), contest.best(), others)
 
 
 def report(verdicts: Sequence[Verdict]) -> str:
@@ -172,13 +177,28 @@ def report(verdicts: Sequence[Verdict]) -> str:
     below = [verdict.below for verdict in verdicts if verdict.below is not None]
     if not below:
         return markdown(header, rows) + "\n\nThe advised recipes were measured nowhere here."
-    near = sum(each <= POINT for each in below)
-    text = (
-        f"Within one point of the best in {near} of {len(below)} places; on average {100 * fmean(below):.1f} points "
-        f"below it, at worst {100 * max(below):.1f}."
-    )
+    near, places, average, worst = _summary(below)
+    text = f"Within one point of the best in {near} of {places} places; "
+    text += f"on average {average} points below it, at worst {worst}."
     missing = len(verdicts) - len(below)
-    return f"{markdown(header, rows)}\n\n{text}" + (f" In {missing} the advised recipe was not run." if missing else "")
+    text += f" In {missing} the advised recipe was not run." if missing else ""
+    same = [
+        ("the advice", *_summary(below)),
+        *((f"always {name}", *_summary(each)) for name, each in _always(verdicts)),
+    ]
+    constants = markdown(("who", "within one point", "of places", "below on average", "at worst"), same)
+    return f"{markdown(header, rows)}\n\n{constants}\n\n{text}"
+
+
+def _summary(below: Sequence[float]) -> tuple[str, str, str, str]:
+    near = sum(each <= POINT for each in below)
+    return str(near), str(len(below)), f"{100 * fmean(below):.1f}", f"{100 * max(below):.1f}"
+
+
+def _always(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[float]]]:
+    """How far each recipe is below the best wherever it was run: what one loses who asks for no advice."""
+    for name in dict.fromkeys(name for verdict in verdicts for name in verdict.others):
+        yield name, [f1(each.best[1]) - f1(each.others[name]) for each in verdicts if name in each.others]
 
 
 def _cells(verdict: Verdict) -> list[str]:

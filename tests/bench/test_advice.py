@@ -81,6 +81,9 @@ def test_it_compares_the_advised_recipe_with_the_best(
     estimates = {row[1]: float(row[4]) for row in rows}
     assert estimates["masked 0"] < 10 and abs(estimates["masked 0.4"] - 40) < 8
     assert lines[-1].startswith("Within one point of the best in 1 of 3 places; on average 1.8 points below it")
+    summaries = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "always" in line]
+    assert ["always trust", "1", "3", "21.3", "32.0"] in summaries, summaries
+    assert ["always ensemble", "0", "3", "11.8", "30.5"] in summaries
 
 
 def test_recipes_that_were_not_run_are_counted(bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
