@@ -88,7 +88,7 @@ def _for_weak(seen: Seen) -> tuple[str, tuple[str, ...], str]:
             "ensemble",
             (),
             "Nobody knows, then, how much is missing, or what; on the whole `ensemble` is ahead if something is, and "
-            f"loses a few points if nothing is. {_COST}",
+            f"loses a point or two if nothing is. {_COST}",
         )
     return (
         "ensemble",
