@@ -91,10 +91,10 @@ def test_bounds_by_hand() -> None:
     places = ((0, 9), (14, 16), (20, 28), (33, 36))
     right = Document("1", text, spans=tuple(Span(*place, "X") for place in places))
     names = ["Ada", "New York", "Bo"]
-    assert bounds(names, [right]) == (4, 3, 1), "Ada Byron is a longer name than Ada"
+    assert bounds(names, [right]) == {"labels": 4, "same": 3, "other": 1}, "Ada Byron is a longer name than Ada"
     wrong = replace(right, spans=(Span(10, 16, "X"), Span(24, 28, "X"), Span(17, 19, "X")))
-    assert bounds(names, [wrong]) == (3, 0, 2), "met Bo, York, and in, which is nobody's name"
-    assert bounds([], [right]) == (4, 0, 0) and bounds(names, []) == (0, 0, 0)
+    assert bounds(names, [wrong]) == {"labels": 3, "other": 2}, "met Bo, York, and in, which is nobody's name"
+    assert bounds([], [right]) == {"labels": 4} and bounds(names, []) == {}
     assert well_bounded([right], []) is None
 
 

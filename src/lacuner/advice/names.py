@@ -128,32 +128,22 @@ def own_agreement(found: Mapping[str, Counter[str]]) -> Share | None:
     return _mean(rows)
 
 
-class Bounds(NamedTuple):
-    """Of so many labels so many begin and end as a mention of a name does, and so many others share words with one."""
-
-    labels: int
-    same: int
-    other: int
-
-    def __add__(self, more: tuple[int, ...]) -> Bounds:  # type: ignore[override]
-        return Bounds(*(mine + its for mine, its in zip(self, more, strict=True)))
-
-
-def bounds(names: Iterable[str], docs: Iterable[Document]) -> Bounds:
-    """How the labels of documents lie beside the mentions of names there."""
+def bounds(names: Iterable[str], docs: Iterable[Document]) -> Counter[str]:
+    """How many labels documents have, how many begin and end as a mention of a name does (`same`), and how many others
+    share words with one (`other`)."""
     wanted = set(names)
     matcher = Matcher([Entry(name, PLAIN) for name in sorted(wanted)], case="exact")
-    labels = same = other = 0
+    found: Counter[str] = Counter()
     for doc in docs:
         places = [place for place in _places(matcher, doc) if doc.text[slice(*place)] in wanted]
         exact, reach = set(places), _Reach(places)
         for span in doc.spans:
-            labels += 1
+            found["labels"] += 1
             if span[:2] in exact:
-                same += 1
+                found["same"] += 1
             elif reach.up_to(span.end) > span.start:
-                other += 1
-    return Bounds(labels, same, other)
+                found["other"] += 1
+    return found
 
 
 def well_bounded(docs: Sequence[Document], complete: Iterable[Document]) -> Share | None:
@@ -165,21 +155,22 @@ def well_bounded(docs: Sequence[Document], complete: Iterable[Document]) -> Shar
     which befall known names as often as unknown ones, then d = r (n - s / (1 - w)) + w s / (1 - w). Labels have the
     benefit of the doubt: r is what it may be at most, by two standard errors.
     """
-    ordered = sorted(complete, key=lambda doc: (doc.text, doc.spans))
+    ordered = sorted(complete, key=lambda doc: (doc.text, repr(doc.spans)))
     halves = ordered[::2], ordered[1::2]
-    theirs = its = Bounds(0, 0, 0)
+    theirs: Counter[str] = Counter()
+    its: Counter[str] = Counter()
     for half, rest in (halves, halves[::-1]):
         names = labelled_names(half)
         theirs += bounds(names, rest)
         its += bounds(names, docs)
-    unknown = theirs.labels - theirs.same
-    if not unknown or not its.same:
+    unknown = theirs["labels"] - theirs["same"]
+    if not unknown or not its["same"]:
         return None
-    rate = theirs.other / unknown
+    rate = theirs["other"] / unknown
     rate += 2 * sqrt(rate * (1 - rate) / unknown)
-    total = its.same + its.other - rate * its.labels
-    right = its.same * (1 - rate) / total if rate < 1 and total > 0 else 1.0
-    return Share(min(right, 1.0), min(its.same + its.other, unknown))
+    total = its["same"] + its["other"] - rate * its["labels"]
+    right = its["same"] * (1 - rate) / total if rate < 1 and total > 0 else 1.0
+    return Share(min(right, 1.0), min(its["same"] + its["other"], unknown))
 
 
 def _mean(rows: list[tuple[int, float]]) -> Share | None:
