@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lacuner.bench.files import write_results
 from lacuner.bench.pictures import looks, pictures, whole_pictures
 from lacuner.bench.report import report
 from lacuner.bench.spec import Spec, load_spec
@@ -133,6 +135,21 @@ def test_shares_and_spread(load: Callable[[str], Spec], tmp_path: Path) -> None:
     text = table(bench, list(lines.values()), [], "x").split(COST)[0]
     assert f"| {100 * trust.f1.mean:.1f} ± {100 * trust.f1.spread:.1f} | 2 |" in text
     assert "seconds" not in text and "MB" not in text
+
+
+def test_rows_that_another_spec_does_not_ask_for_are_kept(
+    load: Callable[[str], Spec], tmp_path: Path, undrawn: None
+) -> None:
+    text = '[noise]\nmasked = [0.5]\n[data.demo]\n[recipes.a]\nrecipe = "trust"\n'
+    both, second = (invented(load(f"seeds = {seeds}\n{text}")) for seeds in ([1, 2], [2]))
+    write_results(both, tmp_path, "first")
+    assert not (tmp_path / "cells").exists()
+    for _ in range(2):
+        write_results(second, tmp_path, "second")
+        [row] = map(json.loads, (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines())
+        [aside] = (tmp_path / "cells").iterdir()
+        assert {row["key"], aside.stem} == set(both.rows)
+        assert json.loads(aside.read_text(encoding="utf-8"))["cell"]["seed"] == 1
 
 
 def test_rows_of_an_earlier_version_have_no_accuracy(load: Callable[[str], Spec]) -> None:
