@@ -113,6 +113,14 @@ def test_a_run_goes_on_with_the_recipe_it_was_begun_with(tmp_path: Path, monkeyp
         run(tmp_path / "r", weak=WEAK[:-1], dev=DEV)
 
 
+def test_gold_that_comes_later_is_not_passed_over(tmp_path: Path) -> None:
+    run(tmp_path / "r")
+    with pytest.raises(ConfigError, match=r"begun without --gold, with which the recipe would be needle"):
+        run(tmp_path / "r", gold=DEMO.dev[100:250], weak=WEAK, dev=DEV)
+    few = DEMO.dev[100:105]
+    assert "this run is finished already" in run(tmp_path / "r", gold=few, weak=WEAK, dev=DEV)[1], "too little to learn"
+
+
 def test_why_it_was_chosen_does_not_make_it_another_run(tmp_path: Path) -> None:
     config = settings_for("ensemble", ["weak"], settings=QUICK)
     run(tmp_path / "auto")

@@ -71,6 +71,12 @@ def train(
         return
     if suspects is not None:
         _show(suspects, out)
+        if not dev and not gold:
+            typer.echo(
+                "nobody has judged this model, and what it finds may be a small part of what is missing: a hundred "
+                "sentences with all their names labelled, as --gold or --dev of another training (another --out), help "
+                "most"
+            )
     typer.echo(f"model: {trained.run.model_folder}")
 
 
@@ -102,8 +108,7 @@ def _show(suspects: Suspects, out: Path) -> None:
     if len(suspects.missing) < LITTLE * suspects.labels:
         typer.echo(
             "that is next to nothing: either little is missing, or the model has learned the names by heart; then "
-            "some sentences labelled by hand help most (--gold, and --recipe needle; or --dev), and more texts "
-            "(`lacuner pretrain`)"
+            "more texts help too (`lacuner pretrain`)"
         )
     if names:
         typer.echo("missing, it seems (best probability, mentions):")

@@ -59,7 +59,15 @@ def settle(splits: Splits, asked: Config | None, begun: Mapping[str, Any], say: 
         asked = Asked()
     if not isinstance(asked, Asked):
         raise ConfigError("the settings of auto are not those of a recipe: hand them over as Asked(settings=[...])")
-    advice = _advice_of(begun) or advise(look(splits.weak, splits.gold, splits.dev))
+    advice = _advice_of(begun)
+    if advice is None or (splits.gold and "gold" not in begun.get("data", {})):
+        now = advise(look(splits.weak, splits.gold, splits.dev))
+        if advice is not None and "gold" in RECIPES[now.recipe].NEEDS:
+            raise ConfigError(
+                f"the run in this folder was begun without --gold, with which the recipe would be {now.recipe}: choose "
+                "another folder for it"
+            )
+        advice = advice or now
     config, taken, left_out = _config(advice, asked)
     say(f"auto: the recipe is {' '.join((advice.recipe, *taken))}")
     for sentence in (*advice.reasons, *advice.notes):

@@ -197,12 +197,17 @@ def _left_behind(file: Path) -> bool:
 def _difference(known: Any, asked: Any, where: str = "") -> str | None:
     """The first place where two descriptions differ, in words."""
     if isinstance(known, dict) and isinstance(asked, dict):
-        for key in sorted({*known, *asked}):
+        for key in sorted({*known, *asked}, key=lambda key: (key != "recipe", key)):
             found = _difference(known.get(key), asked.get(key), f"{where}.{key}" if where else key)
             if found:
                 return found
         return None
-    return None if known == asked else f"{where} is {known!r} there and {asked!r} here"
+    return None if known == asked else f"{where} is {_short(known)} there and {_short(asked)} here"
+
+
+def _short(value: Any) -> str:
+    """A value in words; of a hash enough to tell it from another."""
+    return repr(value[:12] + "...") if isinstance(value, str) and len(value) == 64 else repr(value)
 
 
 def _versions() -> dict[str, str]:
