@@ -163,7 +163,7 @@ def judge(contest: Contest, place: Place, data_folder: Path) -> Verdict:
     roles = [role for role in ("weak", "gold") if any(role in _needs(recipe) for recipe, _ in contest.rows)]
     splits = DataSet(place.data, spec, data_folder).splits(roles, kind, rate, place.seed, *more)
     seen = look(splits.weak, splits.gold, splits.dev)
-    advice = advise(seen)
+    advice = advise(seen, place.encoder)
     recipes = dict.fromkeys(recipe for recipe, _ in contest.rows)
     always = {name: contest.advised(Advice(recipe=name, reasons=())) for name in recipes}
     others = {name: row for name, row in always.items() if row is not None}

@@ -75,7 +75,8 @@ def surely(value: float, of: int = 500) -> Share:
     ],
 )
 def test_each_rule_at_its_limit(seen: Seen, recipe: str) -> None:
-    assert advise(seen).recipe == recipe
+    assert advise(seen, "hf:some").recipe == recipe
+    assert advise(seen).recipe == ("ensemble" if recipe == "roster" else recipe), "from scratch nobody can doubt"
 
 
 def test_little_gold_is_only_looked_at() -> None:
@@ -102,7 +103,8 @@ def everything() -> list[Advice]:
     blind = [Seen(weak=WEAK, forgotten=each) for each in (None, share(0.0), share(0.4))]
     others = [Seen(weak=WEAK, contradicting=share(0.6)), Seen(weak=WEAK, whole=True), Seen(gold=gold(9))]
     others += [judged(0.5, whole=True), judged(0.2, unjudged=("X",), in_dev=0.4), Seen(weak=WEAK, dev=DEV, gappy=0.5)]
-    return [advise(seen) for seen in (*judges, *names, *blind, *others, taught(500))]
+    every = (*judges, *names, *blind, *others, taught(500))
+    return [advise(seen, encoder) for seen in every for encoder in ("tiny", "hf:some")]
 
 
 def test_every_advice_can_be_followed_and_explains_itself() -> None:

@@ -145,6 +145,17 @@ def test_a_broken_description_is_no_traceback(tmp_path: Path, text: str) -> None
     assert auto.begun_in(tmp_path) == {}
 
 
+def test_the_encoder_has_a_say(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('[encoder]\nname = "hf:x"\n', encoding="utf-8")
+    for asked, name in (
+        (Asked(), "tiny"),
+        (Asked(settings=('encoder.name="hf:some"', "train.epochs=2")), "hf:some"),
+        (Asked(file=tmp_path / "c.toml"), "hf:x"),
+        (Asked(settings=("train.epochs=2",)), "tiny"),
+    ):
+        assert auto._encoder(asked) == name
+
+
 def test_gold_alone_is_supervised(tmp_path: Path) -> None:
     identity, _ = run(tmp_path, gold=DEMO.train[:30])
     assert identity["recipe"] == "supervised"

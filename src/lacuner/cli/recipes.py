@@ -28,6 +28,9 @@ def recipes(
         list[Path] | None, typer.Option("--gold", help="With --for: complete labels to learn from.")
     ] = None,
     dev: Annotated[Path | None, typer.Option("--dev", help="With --for: complete labels to choose by.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="With --for: tiny, lstm, hf:NAME_OR_PATH, or run:PATH.")
+    ] = None,
     format: options.Format = None,
     encoding: options.Encoding = "utf-8",
     words: options.Words = "unicode",
@@ -53,8 +56,8 @@ def recipes(
             "--words": words,
             "--separator": separator,
         }
-        how |= {"--token-column": token_column, "--tag-column": tag_column, "--scheme": scheme}
-        _advise(files, read_roles(files, format, reading), _unusual(how), json)
+        how |= {"--token-column": token_column, "--tag-column": tag_column, "--scheme": scheme, "--encoder": encoder}
+        _advise(files, read_roles(files, format, reading), encoder or "tiny", _unusual(how), json)
         return
     if name is not None and name not in RECIPES:
         raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(RECIPES)}")
@@ -82,13 +85,15 @@ def _unusual(options: Mapping[str, object]) -> list[str]:
     return [part for name, value in said.items() for part in (name, str(value))]
 
 
-def _advise(files: Mapping[str, Sequence[Path]], docs: Mapping[str, Any], how: list[str], json: bool) -> None:
+def _advise(
+    files: Mapping[str, Sequence[Path]], docs: Mapping[str, Any], encoder: str, how: list[str], json: bool
+) -> None:
     from lacuner.advice import advise, look
     from lacuner.cli.show import print_json, print_table
     from lacuner.recipes import RECIPES
 
     seen = look(**docs)
-    advice = advise(seen)
+    advice = advise(seen, encoder)
     module = RECIPES[advice.recipe]
     roles = [role for role in files if role in (*module.NEEDS, *module.USES, "dev")]
     given = [part for role in roles for path in files[role] for part in (f"--{role}", str(path))]

@@ -61,7 +61,7 @@ def settle(splits: Splits, asked: Config | None, begun: Mapping[str, Any], say: 
         raise ConfigError("the settings of auto are not those of a recipe: hand them over as Asked(settings=[...])")
     advice = _advice_of(begun)
     if advice is None or (splits.gold and "gold" not in begun.get("data", {})):
-        now = advise(look(splits.weak, splits.gold, splits.dev))
+        now = advise(look(splits.weak, splits.gold, splits.dev), _encoder(asked))
         if advice is not None and "gold" in RECIPES[now.recipe].NEEDS:
             raise ConfigError(
                 f"the run in this folder was begun without --gold, with which the recipe would be {now.recipe}: choose "
@@ -75,6 +75,12 @@ def settle(splits: Splits, asked: Config | None, begun: Mapping[str, Any], say: 
     if left_out:
         say(f"  {' and '.join(left_out)} would be advised, but does not go with the other settings.")
     return Settled(advice.recipe, config, advice)
+
+
+def _encoder(asked: Asked) -> str:
+    """The name of the encoder that was asked for."""
+    encoder = (load_config(Anything, asked.file, asked.settings).model_extra or {}).get("encoder")
+    return str(encoder.get("name", "tiny")) if isinstance(encoder, dict) else "tiny"
 
 
 def begun_in(folder: str | PathLike[str]) -> dict[str, Any]:
