@@ -18,8 +18,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from lacuner.advice import Advice, Seen, advise, look
-from lacuner.bench.cells import Cell, Gaps, cell_from_json
-from lacuner.bench.data import DataSet, data_hashes
+from lacuner.bench.datasets import DataSet, data_hashes
+from lacuner.bench.grid import Cell, Gaps, cell_from_json
 from lacuner.bench.spec import MADE, DataSpec
 from lacuner.bench.table import markdown
 from lacuner.config import load_config

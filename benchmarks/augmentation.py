@@ -19,13 +19,13 @@ from lacuner.bench.table import markdown
 from lacuner.config import load_config
 from lacuner.corpus import read
 from lacuner.corpus.words import words_of
+from lacuner.data import Document
 from lacuner.errors import LacunerError
-from lacuner.models.files import load_model
 from lacuner.models.model import Model
-from lacuner.recipes.augmenting import augment
-from lacuner.recipes.pretraining import PretrainConfig, pretrain
-from lacuner.recipes.train import in_role
-from lacuner.types import Document
+from lacuner.models.storage import load_model
+from lacuner.pretraining.augmenting import augment
+from lacuner.pretraining.pretrain import PretrainConfig, pretrain
+from lacuner.training.identity import in_role
 
 
 class Kept(NamedTuple):

@@ -21,15 +21,14 @@ import numpy as np
 
 from benchmarks import masked
 from lacuner.config import load_config
+from lacuner.data import Document, Span, Splits, by_position
 from lacuner.evaluate.threshold import best_threshold
 from lacuner.models.tagger import Tagger
 from lacuner.recipes import negative_sampling, two_step
-from lacuner.recipes.o_values import explore
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.removed import places
-from lacuner.training.data import LOOSE
-from lacuner.training.run import Run
-from lacuner.types import Document, Span, by_position
+from lacuner.techniques.early_learning import explore
+from lacuner.techniques.label_removal import places
+from lacuner.training.dataset import LOOSE
+from lacuner.training.run_folder import Run
 
 MODELS = 3
 NAMES = ("sampling", f"mean of {MODELS}", "without suspects", "both", "either", "words help")

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lacuner.bench.data import DataSet
+from lacuner.bench.datasets import DataSet
 from lacuner.bench.spec import gaps_of, load_spec
 from lacuner.bench.table import markdown
+from lacuner.data import Document
 from lacuner.errors import ConfigError, LacunerError
-from lacuner.recipes.parts import canonical
-from lacuner.recipes.train import in_role
-from lacuner.types import Document
+from lacuner.training.identity import canonical, in_role
 
 
 class Place(NamedTuple):

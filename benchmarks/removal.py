@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import masked
+from lacuner.audit.filtered_tokens import Judged, judge_suspects
 from lacuner.config import load_config
-from lacuner.recipes.o_values import explore
-from lacuner.recipes.removed import Judged, judge_suspects, write_removed
 from lacuner.recipes.two_step import Config
-from lacuner.training.run import Run
+from lacuner.techniques.early_learning import explore
+from lacuner.techniques.label_removal import write_removed
+from lacuner.training.run_folder import Run
 
 EPOCHS = 3
 

@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lacuner.files import atomic_write
-from lacuner.pages.drawing import Axes, Look, Panel, Picture, look_of
-from lacuner.pages.page import render_page
+from lacuner.atomic import atomic_write
+from lacuner.reporting.html import render_page
+from lacuner.reporting.svg import Axes, Look, Panel, Picture, look_of
 
 RECOGNISERS = {
     "dictionary": "the names of the dictionary, found again",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lacuner.corpus.words import split_words
-from lacuner.types import Document, Span, by_position
+from lacuner.data import Document, Span, by_position
 
 # combining mark, ZWJ emoji, CRLF, NBSP, line separator, right to left, dotted I, sharp s, CJK, Indic, Thai
 NASTY = [

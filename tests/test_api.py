@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from lacuner.api import annotate, predict
+from lacuner.data import Document
 from lacuner.models.lookup import LookupTagger
-from lacuner.types import Document
 
 
 def test_plain_texts_will_do(tmp_path: Path) -> None:

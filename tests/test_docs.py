@@ -44,7 +44,7 @@ def test_every_command_runs(page: Path, tmp_path: Path) -> None:
 
 def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     from lacuner import load
-    from lacuner.demo.files import write_demo
+    from lacuner.demo.write import write_demo
 
     [code] = blocks(ROOT / "README.md", "python")
     assert len(code.strip().splitlines()) <= 11

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks.speed import annotate, corpus, models, recipes
-from lacuner.cli.show import print_table, say
+from lacuner.cli.console import print_table, say
 
 PARTS = [corpus, annotate, models, recipes]
 

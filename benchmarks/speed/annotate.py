@@ -71,7 +71,7 @@ class Language:
 
 def our_labeller(path: Path) -> Labeller:
     from lacuner.annotate import annotate, dictionary_source, load_dictionary
-    from lacuner.types import Document
+    from lacuner.data import Document
 
     source = dictionary_source(load_dictionary(path).entries, case="fold")
 

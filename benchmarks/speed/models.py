@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.speed.row import Row
-from lacuner.types import Document
+from lacuner.data import Document
 
 WORDS_A_BATCH = 500
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -69,17 +69,18 @@ def measure_tiny(quick: bool) -> list[Row]:
     from spacy.training import Example
     from spacy.training.batchers import minibatch_by_words
 
+    from lacuner.data import Lost
+    from lacuner.models.config import EncoderConfig, HeadConfig
     from lacuner.models.tagger import Tagger
     from lacuner.recipes.negative_sampling import Config as SamplingConfig
     from lacuner.recipes.negative_sampling import sampled
-    from lacuner.recipes.parts import EncoderConfig, HeadConfig, believe, new_model
-    from lacuner.recipes.spans import span_set
     from lacuner.training.batches import epoch_batches
-    from lacuner.training.data import training_set
+    from lacuner.training.config import TrainConfig
+    from lacuner.training.dataset import span_set, training_set
     from lacuner.training.loop import _Trainer, enough_threads
-    from lacuner.training.run import Run
-    from lacuner.training.settings import TrainConfig
-    from lacuner.types import Lost
+    from lacuner.training.run_folder import Run
+    from lacuner.training.stage import new_model
+    from lacuner.training.steps import believe
 
     docs = documents(400 if quick else 1500)
     words = sum(len(doc.words or ()) for doc in docs)

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.speed.row import Row
-from lacuner.types import Document
+from lacuner.data import Document
 
 LABELS = ["LOC", "PER"]
 
@@ -86,9 +86,9 @@ def measure_pretrained(quick: bool) -> list[Row]:
     except ImportError:
         return []
     from benchmarks.speed.models import in_turns, ratio
-    from lacuner.models.build import build_head
+    from lacuner.models.encoders.huggingface import PretrainedConfig, open_pretrained
+    from lacuner.models.factory import build_head
     from lacuner.models.model import Model
-    from lacuner.models.pretrained import PretrainedConfig, open_pretrained
     from lacuner.models.tagger import Tagger
 
     transformers.logging.set_verbosity_error()

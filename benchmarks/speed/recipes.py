@@ -15,9 +15,9 @@ from benchmarks.speed.row import Row
 def measure(quick: bool = False) -> list[Row]:
     """Whole trainings, default epochs, a dev set of a third of the size; two-step learning without search."""
     from lacuner.config import load_config
+    from lacuner.data import Splits
     from lacuner.recipes import RECIPES
-    from lacuner.recipes.parts import Splits
-    from lacuner.recipes.train import train
+    from lacuner.trainer.train import train
 
     found = documents(200)
     docs, dev = [replace(doc, complete=False) for doc in found[:150]], found[150:]

@@ -11,10 +11,10 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from lacuner.types import Document, Lost, Span
+from lacuner.data import Document, Lost, Span
 
 if TYPE_CHECKING:
-    from lacuner.models.files import AnyTagger
+    from lacuner.models.storage import AnyTagger
 
 __version__ = "0.1.0"
 __all__ = ["Document", "Lost", "Span", "__version__", "load"]
@@ -22,6 +22,6 @@ __all__ = ["Document", "Lost", "Span", "__version__", "load"]
 
 def load(path: str | PathLike[str]) -> AnyTagger:
     """The tagger in a run folder or model folder. `load(path)("Mara left Halden.")` tags a string."""
-    from lacuner.models.files import load as load_tagger  # torch takes seconds to load: not before it is needed
+    from lacuner.models.storage import load as load_tagger
 
     return load_tagger(path)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from lacuner import load
 from lacuner.annotate import Source, Tally, dictionary_source, load_dictionary
 from lacuner.annotate import annotate as annotate_by
-from lacuner.annotate.terms import Case
+from lacuner.annotate.matching.terms import Case
 from lacuner.corpus import read, write
+from lacuner.data import Document, Lost, Span
 from lacuner.evaluate import score
 from lacuner.noise import Noise, corrupt, measure
-from lacuner.types import Document, Lost, Span
 
 if TYPE_CHECKING:
-    from lacuner.models.files import AnyTagger
+    from lacuner.models.storage import AnyTagger
 
 __all__ = [
     "Document",
@@ -65,10 +65,10 @@ def train(
     `gold=`, `dev=` and `unlabeled=`, as the recipe needs them; `settings` are written as after `--set`, for example
     `["train.epochs=5", "encoder.name=lstm"]`.
     """
-    from lacuner.recipes.parts import Splits
-    from lacuner.recipes.train import settings_for
-    from lacuner.recipes.train import train as train_splits
-    from lacuner.training.run import quiet
+    from lacuner.data import Splits
+    from lacuner.trainer.train import settings_for
+    from lacuner.trainer.train import train as train_splits
+    from lacuner.training.run_folder import quiet
 
     config = settings_for(recipe, [role for role, docs in data.items() if docs is not None], settings=settings)
     splits = Splits(**{role: None if docs is None else list(docs) for role, docs in data.items()})
@@ -81,8 +81,8 @@ def augment(docs: Iterable[Document], encoder: str, *, rate: float = 0.15, seed:
     `encoder` is a run of `lacuner pretrain`, or `hf:NAME_OR_PATH` with a masked-word head of its own; it is refused if
     its guesses are too poor for labels to stay right.
     """
-    from lacuner.recipes.augmenting import augment as augment_by
-    from lacuner.recipes.augmenting import masked_model_for
+    from lacuner.pretraining.augmenting import augment as augment_by
+    from lacuner.pretraining.augmenting import masked_model_for
 
     given = list(docs)
     return augment_by(given, masked_model_for(encoder, given), rate, seed)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from lacuner.advice.names import (
+from lacuner.advice.mentions import (
     PLAIN,
     agreement,
     bounds,
@@ -19,7 +19,7 @@ from lacuner.advice.names import (
     own_agreement,
     well_bounded,
 )
-from lacuner.types import Document, Span
+from lacuner.data import Document, Span
 
 
 def doc(text: str, *spans: tuple[str, str], **more: tuple[Span, ...]) -> Document:

@@ -8,9 +8,9 @@ from math import sqrt
 import pytest
 
 from lacuner.advice import Advice, Seen, Size, advise
-from lacuner.advice.names import Share
+from lacuner.advice.mentions import Share
+from lacuner.advice.profile import LEAST
 from lacuner.advice.rules import CONTRADICTING, COVERED, FEW, GOLD, LITTLE, READABLE, RIGHT
-from lacuner.advice.seen import LEAST
 from lacuner.config import load_config
 from lacuner.errors import TrainingError
 from lacuner.recipes import RECIPES

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from lacuner.advice import Seen, look
-from lacuner.advice.seen import LEAST, size_of
+from lacuner.advice.profile import LEAST, size_of
 from lacuner.annotate import annotate, dictionary_source
-from lacuner.annotate.entries import Entry
+from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.data import Document, Span
 from lacuner.demo import Demo, build
 from lacuner.noise import Noise, corrupt
-from lacuner.types import Document, Span
 
 
 @pytest.fixture(scope="module")

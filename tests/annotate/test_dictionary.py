@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuner.annotate.dictionary import FORMATS, Dictionary, DictionaryNote, load_dictionary
+from lacuner.annotate.gazetteer.load import FORMATS, Dictionary, DictionaryNote, load_dictionary
 from lacuner.errors import DictionaryError
 
 

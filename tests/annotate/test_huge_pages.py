@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.annotate import huge_pages
-from lacuner.annotate.automaton import Automaton
+from lacuner.annotate.matching import huge_pages
+from lacuner.annotate.matching.automaton import Automaton
 
 MAPS = """\
 10000000-10100000 rw-p 00000000 00:00 0

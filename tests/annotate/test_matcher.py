@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.annotate import automaton
-from lacuner.annotate.entries import Entry
-from lacuner.annotate.matcher import Matcher
-from lacuner.annotate.terms import is_acronym, is_common_word
+from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.matching import automaton
+from lacuner.annotate.matching.matcher import Matcher
+from lacuner.annotate.matching.terms import is_acronym, is_common_word
 from lacuner.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]

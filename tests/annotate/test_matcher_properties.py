@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lacuner.annotate.dictionary import Entry
-from lacuner.annotate.initials import raise_initials
-from lacuner.annotate.matcher import Matcher
-from lacuner.annotate.normal import normalise
-from lacuner.annotate.terms import is_acronym, is_common_word
+from lacuner.annotate.gazetteer.load import Entry
+from lacuner.annotate.matching.initials import raise_initials
+from lacuner.annotate.matching.matcher import Matcher
+from lacuner.annotate.matching.normalise import normalise
+from lacuner.annotate.matching.terms import is_acronym, is_common_word
 from tests.annotate import reference
 
 # Four letters in both cases, Chinese, dotted and dotless I, sharp s, marks, what is normalised, what joins.

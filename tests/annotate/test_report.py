@@ -24,9 +24,9 @@ from lacuner.annotate import (
     regex_source,
 )
 from lacuner.annotate.report import EXAMPLES, MISSED, Examples, Labelling, render, report_json, write_report
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 from lacuner.noise import measure
-from lacuner.types import Document, Lost, Span
 
 ENTRIES = [Entry("Halden", "PLACE"), Entry("Mara Teel", "PERSON"), Entry("Ross", "PERSON"), Entry("Ross", "PLACE")]
 TEXTS = [

@@ -26,12 +26,12 @@ from lacuner.annotate import (
     regex_source,
     stop_list,
 )
-from lacuner.annotate.combine import combine
+from lacuner.annotate.label_model import combine
 from lacuner.annotate.lint import COMMON, NUMBER, SEVERAL, SHORT
-from lacuner.annotate.parallel import AHEAD, in_order
-from lacuner.annotate.run import MOST_DOCUMENTS, _LabelChunk
-from lacuner.annotate.tally import MOST_ROWS
-from lacuner.types import Document, Span
+from lacuner.annotate.pipeline import MOST_DOCUMENTS, _LabelChunk
+from lacuner.annotate.statistics import MOST_ROWS
+from lacuner.data import Document, Span
+from lacuner.processes import AHEAD, in_order
 
 ENTRIES = [Entry("aspirin", "Chemical"), Entry("lead", "Chemical"), Entry("gout", "Disease"), Entry("gout", "Finding")]
 
@@ -235,7 +235,7 @@ def test_a_span_without_a_label_contradicts_nothing() -> None:
 
 KILLED = """
 import os, time
-from lacuner.annotate.parallel import in_order
+from lacuner.processes import in_order
 
 def work(number):
     if number > 2:

@@ -15,7 +15,6 @@ from lacuner.annotate import (
     Tally,
     annotate,
     capitalised_source,
-    combine,
     dictionary_source,
     function_source,
     lint,
@@ -24,11 +23,12 @@ from lacuner.annotate import (
     regex_source,
     without,
 )
-from lacuner.annotate.combine import AMBIGUOUS, MISFIT, OUTVOTED, RANKED, SETTLED, SHORTER
+from lacuner.annotate import combine
+from lacuner.annotate.intervals import Disjoint, Ranges
+from lacuner.annotate.label_model import AMBIGUOUS, MISFIT, OUTVOTED, RANKED, SETTLED, SHORTER
 from lacuner.annotate.lint import COMMON, SEVERAL
-from lacuner.annotate.ranges import Disjoint, Ranges
+from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, DictionaryError
-from lacuner.types import Document, Span
 
 
 def fixed(name: str, *spans: tuple[int, int, str]) -> Source:

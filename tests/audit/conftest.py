@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from lacuner.data import Document
 from lacuner.demo import build
-from lacuner.models.build import build_head
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.factory import build_head
 from lacuner.models.model import Model
-from lacuner.models.tiny import TinyConfig, TinyEncoder
 from lacuner.noise import Noise, corrupt
-from lacuner.types import Document
 
 Corpus = tuple[list[Document], list[Document]]
 

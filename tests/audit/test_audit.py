@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lacuner.audit.pictures import bound_picture, pictures
+from lacuner.audit.aligned_gold import Followed, unlabelled
+from lacuner.audit.plots import bound_picture, pictures
 from lacuner.audit.report import report, write_audit
 from lacuner.audit.sampling import Audit, Watched, audit_sampling, plan
 from lacuner.audit.sparsity import chances, sparsity
-from lacuner.audit.truth import Followed, unlabelled
+from lacuner.data import Document, Span, Splits
 from lacuner.errors import ConfigError
-from lacuner.recipes.parts import Splits
-from lacuner.types import Document, Span
 from tests.audit.conftest import Corpus
 from tests.hostile.test_html import HOSTILE, Page
 

@@ -16,14 +16,13 @@ from lacuner.audit.completion import judge_completion, pictures, rows
 from lacuner.cli.main import app
 from lacuner.config import load_config
 from lacuner.corpus import write
+from lacuner.data import Document, Span, Splits
 from lacuner.demo import build
 from lacuner.errors import CorpusError, ModelFileError
-from lacuner.pages.drawing import whole_picture
 from lacuner.recipes import needle
-from lacuner.recipes.completion import complete_all, write_completed
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import train
-from lacuner.types import Document, Span
+from lacuner.reporting.svg import whole_picture
+from lacuner.techniques.label_completion import complete_all, write_completed
+from lacuner.trainer.train import train
 
 
 def doc(number: int, *spans: Span, complete: bool | None = True) -> Document:

@@ -11,17 +11,16 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from lacuner.audit.removed import SHARES, pictures, table
+from lacuner.audit.filtered_tokens import SHARES, Judged, judge_suspects, pictures, table
 from lacuner.cli.main import app
 from lacuner.config import load_config
 from lacuner.corpus import write
+from lacuner.data import Splits
 from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
-from lacuner.pages.drawing import whole_picture
 from lacuner.recipes import two_step
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.removed import Judged, judge_suspects
-from lacuner.recipes.train import train
+from lacuner.reporting.svg import whole_picture
+from lacuner.trainer.train import train
 
 
 @pytest.fixture

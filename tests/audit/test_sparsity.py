@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.audit.aligned_gold import truth
+from lacuner.audit.probes import entities
 from lacuner.audit.sparsity import bound, chances, least_words, none_drawn, simulated, sparsity, worst_case
-from lacuner.audit.truth import truth
-from lacuner.audit.watches import entities
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError
-from lacuner.losses.negatives import draw, how_many
-from lacuner.recipes.parts import canonical
-from lacuner.recipes.spans import span_set
-from lacuner.types import Document, Lost, Span
+from lacuner.sampling.span_negatives import draw, how_many
+from lacuner.training.dataset import span_set
+from lacuner.training.identity import canonical
 from tests.audit.conftest import Corpus, span_model
 
 

@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.audit.aligned_gold import Followed, aligned, choose, truth, unlabelled
+from lacuner.audit.probes import SamplingWatch, SpanWatch, Together, entities
 from lacuner.audit.sparsity import chances
-from lacuner.audit.truth import Followed, aligned, choose, truth, unlabelled
-from lacuner.audit.watches import SamplingWatch, SpanWatch, Together, entities
 from lacuner.config import load_config
+from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError, CorpusError
-from lacuner.models.span import SpanHead
+from lacuner.models.heads.span import SpanHead
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import train
-from lacuner.training.data import training_set
-from lacuner.types import Document, Lost, Span
+from lacuner.trainer.train import train
+from lacuner.training.dataset import training_set
 from tests.audit.conftest import Corpus, span_model
 
 SETTINGS = ["train.epochs=2", "train.budget=256"]
@@ -158,7 +157,7 @@ def test_who_is_followed(corpus: Corpus) -> None:
 
 
 def test_only_span_models() -> None:
-    from lacuner.models.build import build_head
+    from lacuner.models.factory import build_head
 
     weak = [Document("1", "a b", spans=(Span(0, 1, "X"),))]
     model = span_model(weak)

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.bench import files, run
-from lacuner.bench.cell import pack, perform
-from lacuner.bench.cells import Cell, lay_out
-from lacuner.bench.run import Bench
+from lacuner.bench import outputs as files
+from lacuner.bench import runner as run
+from lacuner.bench.grid import Cell, lay_out
+from lacuner.bench.runner import Bench
 from lacuner.bench.spec import Spec, load_spec
+from lacuner.bench.worker import pack, perform
 
 SMALL = """
 seeds = [1, 2]

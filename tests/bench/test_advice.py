@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from benchmarks import advice
-from lacuner.bench.cell import describe
-from lacuner.bench.cells import lay_out, to_run
-from lacuner.bench.data import DataSet, data_hashes
+from lacuner.bench.datasets import DataSet, data_hashes
+from lacuner.bench.grid import lay_out, to_run
 from lacuner.bench.spec import Spec
+from lacuner.bench.worker import describe
 
 SPEC = """
 seeds = [1]

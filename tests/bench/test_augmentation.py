@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks import augmentation
 from lacuner.corpus import write
+from lacuner.data import Document, Span
 from lacuner.demo import build
-from lacuner.types import Document, Span
 
 
 def test_words_that_are_what_their_label_says() -> None:

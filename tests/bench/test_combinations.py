@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import combinations, masked
-from lacuner.types import Document, Span
+from lacuner.data import Document, Span
 from tests.bench.test_removal import SPEC
 
 TEXT = "Mara Teel left Halden."

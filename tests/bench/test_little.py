@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 
-from lacuner.bench.cells import Cell, Gaps, cell_from_json, lay_out, to_run
-from lacuner.bench.data import DataSet, data_hashes
-from lacuner.bench.files import write_results
-from lacuner.bench.little import little_gold
-from lacuner.bench.little import main as little_main
-from lacuner.bench.pictures import pictures
-from lacuner.bench.run import open_bench, run_bench
+from lacuner.bench.datasets import DataSet, data_hashes
+from lacuner.bench.gold_subset import little_gold
+from lacuner.bench.gold_subset import main as little_main
+from lacuner.bench.grid import Cell, Gaps, cell_from_json, lay_out, to_run
+from lacuner.bench.outputs import write_results
+from lacuner.bench.plots import pictures
+from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import DataSpec, Spec, load_spec
 from lacuner.bench.summary import _amount_for, gold_saved, summarise
 from lacuner.bench.table import table
 from lacuner.corpus import read
+from lacuner.data import Document
 from lacuner.demo import build
 from lacuner.errors import ConfigError
-from lacuner.types import Document
 from tests.bench.conftest import invented
 from tests.conftest import ROOT
 
@@ -154,7 +154,7 @@ def test_the_commands_make_the_same_data(tmp_path: Path, monkeypatch: pytest.Mon
     assert [step.split()[0] for step in steps[2:]] == ["head", "head", "python"]
     assert options[:4] == ["--weak", "little/weak.jsonl", "--gold", "little/gold.jsonl"]
     words = shlex.split(steps[-1])
-    assert words[:3] == ["python", "-m", "lacuner.bench.little"]
+    assert words[:3] == ["python", "-m", "lacuner.bench.gold_subset"]
     assert little_main(words[3:]) == 0
     want = data.splits(("weak", "gold"), "little", 0.1, 2, 20)
     for role, complete in (("gold", True), ("weak", False)):
@@ -166,7 +166,7 @@ def test_the_commands_make_the_same_data(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_it_is_a_program() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "lacuner.bench.little", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "lacuner.bench.gold_subset", "--help"], capture_output=True, text=True, check=True
     )
     assert "--gold-amount" in done.stdout
 

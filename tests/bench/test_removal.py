@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import removal
-from lacuner.recipes.removed import Judged
+from lacuner.audit.filtered_tokens import Judged
 
 SPEC = """
 seeds = [1]

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.bench.files import write_results
-from lacuner.bench.pictures import looks, pictures, whole_pictures
+from lacuner.bench.outputs import write_results
+from lacuner.bench.plots import looks, pictures, whole_pictures
 from lacuner.bench.report import report
 from lacuner.bench.spec import Spec, load_spec
 from lacuner.bench.summary import Line, comparisons, summarise
 from lacuner.bench.table import COST, table
-from lacuner.pages.drawing import whole_picture
+from lacuner.reporting.svg import whole_picture
 from tests.bench.conftest import SMALL, invented
 
 HOSTILE = [

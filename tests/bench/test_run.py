@@ -15,26 +15,26 @@ from typing import Any
 
 import pytest
 
-from lacuner.bench import run
-from lacuner.bench.cell import measure, pack, unpack
-from lacuner.bench.cells import Cell, Gaps
-from lacuner.bench.data import DataSet
-from lacuner.bench.files import write_results
-from lacuner.bench.run import open_bench, run_bench
+from lacuner.bench import runner as run
+from lacuner.bench.datasets import DataSet
+from lacuner.bench.grid import Cell, Gaps
+from lacuner.bench.outputs import write_results
+from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import DataSpec, Spec, load_spec
 from lacuner.bench.table import COST
+from lacuner.bench.worker import measure, pack, unpack
 from lacuner.config import load_config
 from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES
-from lacuner.recipes.train import train
+from lacuner.trainer.train import train
 from tests.bench.conftest import SMALL
 from tests.conftest import ROOT
 
 BENCH = """
 import sys
 from pathlib import Path
-from lacuner.bench import files
-from lacuner.bench.run import open_bench, run_bench
+from lacuner.bench import outputs as files
+from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import load_spec
 files.whole_pictures, files.report = lambda *_: {}, lambda *_: ""  # drawing takes longer than all the rest
 spec, out = map(Path, sys.argv[1:])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.bench.cells import Cell, Gaps, lay_out, to_run
-from lacuner.bench.data import DataSet, data_hashes
+from lacuner.bench.datasets import DataSet, data_hashes
+from lacuner.bench.grid import Cell, Gaps, lay_out, to_run
 from lacuner.bench.spec import FILES, DataSpec, Spec, load_spec
 from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES

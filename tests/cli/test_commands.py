@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import read, write
-from lacuner.types import Document, Span
+from lacuner.data import Document, Span
 from tests.cli.conftest import Run
 
 TEXT = "Mara Teel left Halden ."

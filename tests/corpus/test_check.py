@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from lacuner.corpus.check import Checked, Problem, check_corpus, finish, fix, look_alike, span_problems
-from lacuner.types import Document, Span, Where
+from lacuner.data import Document, Span, Where
 
 TEXT = "Mara Teel left Halden."
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import ReadOptions, read, write
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError, CorpusError
-from lacuner.types import Document, Lost, Span
 
 
 def read_text(tmp_path: Path, text: str, **options: object) -> tuple[list[Document], Lost]:

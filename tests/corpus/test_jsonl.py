@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lacuner.corpus import read, write
+from lacuner.data import Document, Span
 from lacuner.errors import CorpusError
-from lacuner.types import Document, Span
 
 
 def read_rows(tmp_path: Path, *rows: Any) -> list[Document]:

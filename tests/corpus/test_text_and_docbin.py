@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import docbin, read, write
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
-from lacuner.types import Document, Lost, Span
 
 
 def test_a_folder_is_a_document_a_file(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from lacuner.corpus import ReadOptions, read
 from lacuner.corpus.words import join_words, split_words, words_of
+from lacuner.data import Document
 from lacuner.errors import ConfigError
-from lacuner.types import Document
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from random import Random
 
 import pytest
 
+from lacuner.data import Document
 from lacuner.demo import Demo, build, dictionary_tsv
 from lacuner.demo.grammar import GRAMMAR, SLOT, frame
 from lacuner.demo.names import LABELS, SLOTS, UNNAMED
 from lacuner.demo.words import LISTS, WORD_NAMES
-from lacuner.types import Document
 
 SUBSTANCE_ENDINGS = ("ine", "ol", "ate", "ide", "ium", "ene", "ane", "one")
 

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from lacuner.data import Document, Span
 from lacuner.evaluate import score
-from lacuner.evaluate.compare import compare, sentence_counts
-from lacuner.types import Document, Span
+from lacuner.evaluate.significance import compare, sentence_counts
 
 A = np.array([[2, 2, 2], [1, 2, 1], [0, 1, 3], [1, 1, 1]])
 B = np.array([[1, 2, 2], [1, 1, 1], [0, 0, 3], [0, 1, 1]])

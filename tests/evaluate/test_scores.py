@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from lacuner.data import Document, Span
 from lacuner.errors import CorpusError
 from lacuner.evaluate import Count, pair, score
 from lacuner.noise import measure
-from lacuner.types import Document, Span
 
 TEXT = "Mara Teel left Halden for the Bank of Oslo"
 GOLD = Document("1", TEXT, spans=(Span(0, 9, "PER"), Span(15, 21, "LOC"), Span(30, 42, "ORG")), complete=True)

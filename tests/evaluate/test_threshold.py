@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lacuner.data import Document, Span
 from lacuner.evaluate import score
 from lacuner.evaluate.scores import count_exact
 from lacuner.evaluate.threshold import THRESHOLDS, best_threshold
-from lacuner.types import Document, Span
 
 TEXT = " ".join("abcdefghijklmnop")
 

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Splits
 from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import train
+from lacuner.trainer.train import train
 
 HASHES = Path(__file__).parent / "hashes.json"
 SETTINGS = ["train.epochs=2"]

@@ -9,9 +9,9 @@ import pytest
 
 from lacuner.annotate import Entry, Judgement, LintRow, Tally, annotate, dictionary_source, lint
 from lacuner.annotate.report import Examples, Labelling, render, report_json, visible
-from lacuner.annotate.tally import SourceRow
+from lacuner.annotate.statistics import SourceRow
+from lacuner.data import Document, Lost, Span, Where
 from lacuner.noise import measure
-from lacuner.types import Document, Lost, Span, Where
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",

@@ -16,10 +16,11 @@ import torch
 from torch import nn
 
 from lacuner.errors import ModelFileError
-from lacuner.models.build import MOST_WIDTHS, _no_more_than, build_encoder, build_head, build_model
-from lacuner.models.files import CONFIG, NAMES, load, save
+from lacuner.models.config import MOST_WIDTHS
+from lacuner.models.factory import _no_more_than, build_encoder, build_head, build_model
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
+from lacuner.models.storage import CONFIG, NAMES, load, save
 from lacuner.models.tagger import Tagger
 
 LABELS = ["LOC", "PER"]
@@ -125,7 +126,7 @@ def test_the_sentence_says_what_does_not_fit(tmp_path: Path) -> None:
 
 def test_tables_beside_the_weights_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_folder(*MODELS["lstm, crf"], tmp_path)
-    monkeypatch.setattr("lacuner.models.build._MOST_COMPUTED", 10)
+    monkeypatch.setattr("lacuner.models.factory._MOST_COMPUTED", 10)
     with pytest.raises(ModelFileError, match=r"ask for [\d,]+ bytes beside the weights"):
         load(tmp_path)
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuner.corpus import FORMATS, read, write
-from lacuner.corpus.reading import span_problem
+from lacuner.corpus.reader import span_problem
+from lacuner.data import Document, Span
 from lacuner.errors import CorpusError
-from lacuner.types import Document, Span
 
 ENDINGS = {"jsonl": ".jsonl", "conll": ".conll", "tokens": ".jsonl", "txt": ".txt", "spacy": ".spacy"}
 SAMPLE = [

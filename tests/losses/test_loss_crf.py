@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from lacuner.losses.crf import crf_loss
-from lacuner.models.crf import IMPOSSIBLE, CRFHead, best_path, log_likelihood
-from lacuner.models.schemes import TagSet
-from lacuner.types import CRFScores, Targets
+from lacuner.models.heads.crf import IMPOSSIBLE, CRFHead, best_path, log_likelihood
+from lacuner.models.tag_sets import TagSet
+from lacuner.models.types import CRFScores, Targets
 
 LENGTHS = (4, 1, 3)
 

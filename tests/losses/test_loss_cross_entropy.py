@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.types import SpanScores, Targets, TokenScores
+from lacuner.models.types import SpanScores, Targets, TokenScores
 
 SHAPES = {"token": (TokenScores, (3, 5)), "span": (SpanScores, (2, 4, 3))}
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from lacuner.losses.gce import entity_type_gce, gce
-from lacuner.models.entity_type import joint_logs
-from lacuner.types import EntityTypeScores, Targets
+from lacuner.models.heads.entity_type import joint_logs
+from lacuner.models.types import EntityTypeScores, Targets
 
 
 def example(seed=0):

@@ -6,7 +6,7 @@ import torch
 
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.losses.nrces import nrces
-from lacuner.types import SpanScores, Targets
+from lacuner.models.types import SpanScores, Targets
 
 SHAPE = (2, 4, 3)
 SIGMOIDS = ["bounded", "printed", "margin"]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lacuner.losses.pu import pu_risk
-from lacuner.types import Targets, TokenScores
+from lacuner.models.types import Targets, TokenScores
 
 
 def example(seed=0):

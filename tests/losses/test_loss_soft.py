@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from lacuner.losses.soft import entity_type_soft
-from lacuner.models.entity_type import joint_logs
-from lacuner.types import EntityTypeScores, Targets
+from lacuner.losses.soft_labels import entity_type_soft
+from lacuner.models.heads.entity_type import joint_logs
+from lacuner.models.types import EntityTypeScores, Targets
 
 
 def example(seed=0):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.losses.squared import squared_error
-from lacuner.types import Targets, TokenScores
+from lacuner.losses.mse import squared_error
+from lacuner.models.types import Targets, TokenScores
 
 
 def example():

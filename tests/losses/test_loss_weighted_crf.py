@@ -8,9 +8,9 @@ import torch
 
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.weighted_crf import tag_marginals, weighted_crf_loss
-from lacuner.models.crf import IMPOSSIBLE, best_path
-from lacuner.models.schemes import TagSet
-from lacuner.types import CRFScores, Targets
+from lacuner.models.heads.crf import IMPOSSIBLE, best_path
+from lacuner.models.tag_sets import TagSet
+from lacuner.models.types import CRFScores, Targets
 
 LENGTHS = (4, 1, 3)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from lacuner.losses.negatives import draw, draw_by_rank, entropy, how_many, weights
+from lacuner.sampling.span_negatives import draw, draw_by_rank, entropy, how_many, weights
 
 
 def random_candidates(seed=0):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.losses.non_entities import draw_spans
+from lacuner.sampling.non_entity_spans import draw_spans
 
 
 def corpus(seed, sentences=40):

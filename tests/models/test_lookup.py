@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.models.files import load, save
+from lacuner.data import Document, Span
 from lacuner.models.lookup import learn_names
-from lacuner.types import Document, Span
+from lacuner.models.storage import load, save
 
 SEEN = [
     Document("1", "She left Rome for New York .", spans=(Span(9, 13, "CITY"), Span(18, 26, "CITY"))),

@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from lacuner.errors import ConfigError, ModelFileError
-from lacuner.models import masked
-from lacuner.models.build import build_head
-from lacuner.models.files import load, load_model, save
-from lacuner.models.lstm import lstm_from_words
-from lacuner.models.masked import MASK, MaskedPieceHead, MaskedWordHead
+from lacuner.models.encoders.lstm import lstm_from_words
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.factory import build_head
+from lacuner.models.heads import masked
+from lacuner.models.heads.masked import MASK, MaskedPieceHead, MaskedWordHead
 from lacuner.models.model import Model
-from lacuner.models.tiny import TinyConfig, TinyEncoder
-from lacuner.models.units import AS_IT_IS, prepare_units
-from lacuner.training.masking import Hidden, guess_step, hide, measure
+from lacuner.models.storage import load, load_model, save
+from lacuner.pretraining.masking import Hidden, guess_step, hide, measure
+from lacuner.pretraining.units import AS_IT_IS, prepare_units
 
 SENTENCES = [["a", "cat", "sat"], [], ["the", "Cat", "unheard"], ["a", "the"]]
 WORDS = ("a", "the", "cat", "Cat", "sat")

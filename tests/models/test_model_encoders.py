@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
-from lacuner.models.build import build_encoder
-from lacuner.models.hashing import GROUPS, word_bags
-from lacuner.models.lstm import LSTMConfig, lstm_from_words
-from lacuner.models.tiny import TinyConfig, TinyEncoder
+from lacuner.models.encoders.hashing import GROUPS, word_bags
+from lacuner.models.encoders.lstm import LSTMConfig, lstm_from_words
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.factory import build_encoder
 
 SENTENCES = [
     ["Ada", "met", "Charles", "Babbage", "in", "London", "."],
@@ -117,7 +117,7 @@ def test_context_reaches_as_far_as_the_layers_and_not_into_other_sentences():
 
 HASH = """
 import hashlib, json, sys
-from lacuner.models.hashing import word_bags
+from lacuner.models.encoders.hashing import word_bags
 bags = word_bags(json.loads(sys.argv[1]))
 print(hashlib.sha256(bags.ids.tobytes() + bags.offsets.tobytes()).hexdigest())
 """

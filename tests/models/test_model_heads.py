@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.data import Lost
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.models import span as span_module
-from lacuner.models.angle import AngleOutput, simplex
-from lacuner.models.build import build_head
-from lacuner.models.crf import CRFHead
-from lacuner.models.entity_type import EntityTypeHead, entity_and_type, joint_logs
-from lacuner.models.span import SpanHead
-from lacuner.models.token import TokenHead
-from lacuner.types import Annotation, CRFScores, Lost, SpanScores
+from lacuner.models.factory import build_head
+from lacuner.models.heads import span as span_module
+from lacuner.models.heads.crf import CRFHead
+from lacuner.models.heads.entity_type import EntityTypeHead, entity_and_type, joint_logs
+from lacuner.models.heads.simplex import AngleOutput, simplex
+from lacuner.models.heads.span import SpanHead
+from lacuner.models.heads.token import TokenHead
+from lacuner.models.types import Annotation, CRFScores, SpanScores
 
 LABELS = ("LOC", "ORG", "PER")
 HEADS = {

@@ -1,3 +1,4 @@
+# ruff: noqa: E402
 """Hugging Face encoders, on tiny random models of three families built here, with the network closed."""
 
 import json
@@ -12,14 +13,14 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from lacuner.errors import ConfigError, ModelFileError  # noqa: E402
-from lacuner.models.build import build_encoder, build_head  # noqa: E402
-from lacuner.models.files import CONFIG, load, save  # noqa: E402
-from lacuner.models.model import Model  # noqa: E402
-from lacuner.models.pretrained import PretrainedConfig, fingerprint, open_pretrained, word_shape  # noqa: E402
-from lacuner.models.tagger import Tagger  # noqa: E402
+from lacuner.errors import ConfigError, ModelFileError
+from lacuner.models.encoders.huggingface import PretrainedConfig, fingerprint, open_pretrained, word_shape
+from lacuner.models.factory import build_encoder, build_head
+from lacuner.models.model import Model
+from lacuner.models.storage import CONFIG, load, save
+from lacuner.models.tagger import Tagger
 
 TEXT = [
     "Ada Lovelace met Charles Babbage in London .",

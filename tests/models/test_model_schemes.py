@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lacuner.corpus import tags as strings
 from lacuner.errors import ConfigError
-from lacuner.models.schemes import TagSet, keep_disjoint
+from lacuner.models.tag_sets import TagSet, keep_disjoint
 
 NAMES = {"IO": "IO", "BIO": "IOB2", "BIOES": "BIOES"}
 LABELS = ("LOC", "PER")

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuner.data import Lost
 from lacuner.errors import CorpusError
-from lacuner.models.schemes import TagSet
+from lacuner.models.tag_sets import TagSet
 from lacuner.models.targets import span_targets, span_width, token_targets
-from lacuner.types import Annotation, Lost
+from lacuner.models.types import Annotation
 
 LABELS = ("LOC", "PER")
 

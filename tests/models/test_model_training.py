@@ -5,9 +5,10 @@ import hashlib
 import pytest
 import torch
 
+from lacuner.data import Lost
 from lacuner.losses import crf_loss, cross_entropy
 from lacuner.models import CRFHead, EntityTypeHead, SpanHead, TinyConfig, TinyEncoder, TokenHead
-from lacuner.types import Annotation, Lost
+from lacuner.models.types import Annotation
 
 WORDS = [["Ada", "met", "Charles", "in", "London"], ["London", "is", "far"], ["阿", "达"], []]
 LABELS = ("LOC", "PER")

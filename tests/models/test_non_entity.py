@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.models.build import build_head
-from lacuner.models.crf import CRFHead
-from lacuner.models.token import TokenHead
-from lacuner.types import Annotation, Lost
+from lacuner.data import Lost
+from lacuner.models.factory import build_head
+from lacuner.models.heads.crf import CRFHead
+from lacuner.models.heads.token import TokenHead
+from lacuner.models.types import Annotation
 
 
 @pytest.mark.parametrize("kind", [TokenHead, CRFHead])

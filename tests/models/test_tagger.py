@@ -16,14 +16,15 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError, ModelFileError
-from lacuner.models.build import build_head
-from lacuner.models.files import CONFIG, WEIGHTS, load, save
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.factory import build_head
+from lacuner.models.inference import budget_batches
 from lacuner.models.model import Model
-from lacuner.models.sentences import cut_sentences
-from lacuner.models.tagger import Tagger, budget_batches
-from lacuner.models.tiny import TinyConfig, TinyEncoder
-from lacuner.types import Document, Lost, Span
+from lacuner.models.storage import CONFIG, WEIGHTS, load, save
+from lacuner.models.tagger import Tagger
+from lacuner.models.windows import cut_sentences
 
 LABELS = ["LOC", "PER"]
 
@@ -268,7 +269,7 @@ def test_damaged_and_hostile_folders_are_one_sentence(
     save(new_tagger(), folder)
     damage(folder, how)
     if how == "remote code":
-        import lacuner.models.pretrained  # noqa: F401 (loading the library takes seconds, and is not the point)
+        import lacuner.models.encoders.huggingface  # noqa: F401 (loading the library takes seconds, and is not the point)
     start = time.perf_counter()
     with pytest.raises(ModelFileError) as caught:
         load(folder)

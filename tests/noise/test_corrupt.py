@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
+from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.noise import Noise, corrupt
-from lacuner.types import Document, Span
 
 
 def corpus(size: int = 400) -> list[Document]:
@@ -105,7 +105,7 @@ def test_wrong_types_and_shifted_edges() -> None:
 
 def test_the_hash_seed_of_python_does_not_matter() -> None:
     code = (
-        "from lacuner.noise import *; from lacuner.types import *;"
+        "from lacuner.noise import *; from lacuner.data import *;"
         "print([d.spans for d in corrupt([Document('1', 'a b c d', spans=tuple(Span(i, i + 1, l) for i, l in"
         " zip((0, 2, 4, 6), 'XYXY')))], Noise(drop=0.4, wrong_type=0.4, shift=0.9))])"
     )

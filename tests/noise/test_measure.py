@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from lacuner.corpus import read
+from lacuner.data import Document, Span
 from lacuner.noise import measure
-from lacuner.types import Document, Span
 
 TEXT = "Mara Teel left Halden for the Bank of Oslo on Lake Vorn"
 GOLD = Document(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lacuner.corpus import FORMATS, read, words_of, write
 from lacuner.corpus.tags import SCHEMES
 from lacuner.corpus.words import join_words
-from lacuner.types import Document, Lost, Span
+from lacuner.data import Document, Lost, Span
 from tests.strategies import documents
 
 ENDING = {"jsonl": ".jsonl", "conll": ".conll", "tokens": ".jsonl", "txt": ".txt", "spacy": ".spacy"}

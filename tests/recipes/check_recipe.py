@@ -24,20 +24,19 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Span, Splits
 from lacuner.demo import build
 from lacuner.errors import TrainingError
-from lacuner.models.build import build_head
-from lacuner.models.entity_type import EntityTypeHead
-from lacuner.models.files import save
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.factory import build_head
+from lacuner.models.heads.entity_type import EntityTypeHead
+from lacuner.models.heads.span import SpanHead
+from lacuner.models.heads.token import TokenHead
 from lacuner.models.model import Model
-from lacuner.models.span import SpanHead
+from lacuner.models.storage import save
 from lacuner.models.targets import CorpusTargets
-from lacuner.models.tiny import TinyConfig, TinyEncoder
-from lacuner.models.token import TokenHead
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import Trained, train
-from lacuner.types import Document, Span
+from lacuner.trainer.train import Trained, train
 
 SETTINGS = ["train.epochs=2", "train.budget=256"]
 DOUBTING = ["noise_aware=true", "parts=2", "rounds=2"]

@@ -11,15 +11,15 @@ import torch
 
 from lacuner.advice import Advice
 from lacuner.api import train as train_by_api
+from lacuner.data import Document, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import auto
-from lacuner.recipes.auto import AUTO, Asked
-from lacuner.recipes.parts import PlainConfig, Splits
-from lacuner.recipes.train import settings_for, train
+from lacuner.trainer import auto
+from lacuner.trainer.auto import AUTO, Asked
+from lacuner.trainer.train import settings_for, train
 from lacuner.training import loop
-from lacuner.types import Document
+from lacuner.training.config import PlainConfig
 from tests.recipes.check_recipe import weights
 
 DEMO = build()

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Splits
 from lacuner.demo import build
 from lacuner.recipes.bond import Config, taught
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.self_training import sharpen
-from lacuner.recipes.train import train
+from lacuner.techniques.self_training import sharpen
+from lacuner.trainer.train import train
 from tests.recipes.test_roster import stages
 
 PROBS = torch.tensor([[0.98, 0.02, 0.0], [0.4, 0.6, 0.0], [0.1, 0.0, 0.9], [0.97, 0.0, 0.03]])

@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 
 from lacuner.corpus import read
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Span
 from lacuner.models.lookup import LookupTagger
-from lacuner.recipes.completion import SOURCE, complete, complete_all, complete_by, label_counts, write_completed
-from lacuner.types import Document, Span
+from lacuner.techniques.label_completion import (
+    SOURCE,
+    complete,
+    complete_all,
+    complete_by,
+    label_counts,
+    write_completed,
+)
 
 TEXT = "aa bb cc dd ee ff gg hh"
 

@@ -14,23 +14,17 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.data import Document, Span
 from lacuner.demo import build
-from lacuner.models.build import build_head
+from lacuner.evaluate.calibration import calibrate, confidence, judgeable, rightness
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.factory import build_head
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
-from lacuner.models.tiny import TinyConfig, TinyEncoder
-from lacuner.recipes.confidence import (
-    calibrate,
-    confidence,
-    held_out,
-    judgeable,
-    parts_of,
-    rightness,
-    scored,
-    write_confidence,
-)
-from lacuner.types import CRFScores, Document, Span
+from lacuner.models.types import CRFScores
+from lacuner.techniques.cross_fitting import held_out, parts_of
+from lacuner.techniques.label_completion import scored, write_confidence
 
 DOCS = build().train[:60]
 

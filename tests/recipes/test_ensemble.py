@@ -9,13 +9,14 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Document, Lost, Span, Splits
 from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import ensemble, side_by_side
-from lacuner.recipes.o_values import believed_set
-from lacuner.recipes.parts import Splits, new_model
-from lacuner.training.run import Run
-from lacuner.types import Document, Lost, Span
+from lacuner.recipes import ensemble
+from lacuner.training import parallel as side_by_side
+from lacuner.training.dataset import believed_set
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
 
 TEXT = "Ada met Bo in Cork"
 FAST = ("train.epochs=2", "train.budget=256", "models=2")

@@ -11,15 +11,14 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Document, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, ModelFileError, TrainingError
 from lacuner.evaluate import score
-from lacuner.models.files import load, save
 from lacuner.models.lookup import LookupTagger
+from lacuner.models.storage import load, save
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import Trained, train
-from lacuner.types import Document
+from lacuner.trainer.train import Trained, train
 from tests.recipes.check_recipe import start, weights
 
 DEMO = build()

@@ -17,13 +17,12 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Span, Splits
 from lacuner.demo import Demo, build
 from lacuner.evaluate import score
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import train
-from lacuner.types import Document, Span
+from lacuner.trainer.train import train
 
 MARGINS = {"negative_sampling": 0.12, "nrces": 0.08, "ensemble": 0.15, "roster": 0.05}
 """How much better than `trust` a recipe must be; the first two were 0.22 and 0.17 when this was written."""

@@ -13,17 +13,16 @@ import pytest
 import torch
 
 from lacuner.annotate import annotate, dictionary_source
-from lacuner.annotate.entries import Entry
+from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.config import load_config
+from lacuner.data import Document, Span, Splits
 from lacuner.demo import Demo, build
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.evaluate import score
-from lacuner.models.files import save
 from lacuner.models.lookup import LookupTagger
+from lacuner.models.storage import save
 from lacuner.recipes import RECIPES, needle
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import Trained, train
-from lacuner.types import Document, Span
+from lacuner.trainer.train import Trained, train
 from tests.recipes.check_recipe import weights
 from tests.recipes.test_roster import stages
 

@@ -10,16 +10,17 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Document, Span, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, TrainingError
-from lacuner.models.files import load_model
+from lacuner.models.config import EncoderConfig
+from lacuner.models.open import open_encoder
+from lacuner.models.storage import load_model
+from lacuner.pretraining.masked_lm import open_masked_model, vocabulary_of
+from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import RECIPES
-from lacuner.recipes.masked_models import open_masked_model, vocabulary_of
-from lacuner.recipes.parts import EncoderConfig, Splits, open_encoder
-from lacuner.recipes.pretraining import PretrainConfig, pretrain
-from lacuner.recipes.train import train
+from lacuner.trainer.train import train
 from lacuner.training import loop
-from lacuner.types import Document, Span
 from tests.recipes.check_recipe import weights
 
 DOCS = build().train[:120]

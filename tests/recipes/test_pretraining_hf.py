@@ -1,3 +1,4 @@
+# ruff: noqa: E402
 """Pre-training Hugging Face encoders: tiny random models, with a masked-word head of their own and without."""
 
 from __future__ import annotations
@@ -12,23 +13,23 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from lacuner.config import load_config  # noqa: E402
-from lacuner.demo import build  # noqa: E402
-from lacuner.errors import ConfigError  # noqa: E402
-from lacuner.models.files import load_model  # noqa: E402
-from lacuner.models.model import Model  # noqa: E402
-from lacuner.models.pretrained import open_pretrained  # noqa: E402
-from lacuner.models.pretrained_masked import open_masked_head  # noqa: E402
-from lacuner.models.units import AS_IT_IS, prepare_units  # noqa: E402
-from lacuner.recipes.augmenting import masked_model_for  # noqa: E402
-from lacuner.recipes.masked_models import open_masked_model  # noqa: E402
-from lacuner.recipes.parts import EncoderConfig  # noqa: E402
-from lacuner.recipes.pretraining import PretrainConfig, pretrain  # noqa: E402
-from lacuner.training.augment import _piece_kinds, augmenter  # noqa: E402
-from lacuner.training.masking import hide  # noqa: E402
-from lacuner.types import Document  # noqa: E402
+from lacuner.config import load_config
+from lacuner.data import Document
+from lacuner.demo import build
+from lacuner.errors import ConfigError
+from lacuner.models.config import EncoderConfig
+from lacuner.models.encoders.huggingface import open_pretrained
+from lacuner.models.encoders.huggingface_mlm import open_masked_head
+from lacuner.models.model import Model
+from lacuner.models.storage import load_model
+from lacuner.pretraining.augmentation import _piece_kinds, augmenter
+from lacuner.pretraining.augmenting import masked_model_for
+from lacuner.pretraining.masked_lm import open_masked_model
+from lacuner.pretraining.masking import hide
+from lacuner.pretraining.pretrain import PretrainConfig, pretrain
+from lacuner.pretraining.units import AS_IT_IS, prepare_units
 
 DOCS = build().train[:60]
 

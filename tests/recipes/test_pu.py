@@ -8,14 +8,13 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Document, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import pu
-from lacuner.recipes.o_values import Explored, explore
-from lacuner.recipes.parts import Splits
-from lacuner.training.run import Run
-from lacuner.types import Document
+from lacuner.techniques.early_learning import Explored, explore
+from lacuner.training.run_folder import Run
 
 QUICK = ["train.epochs=3", "train.budget=256", "explore=1"]
 

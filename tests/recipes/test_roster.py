@@ -14,18 +14,18 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Lost, Span, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError
-from lacuner.models.files import load
+from lacuner.models.storage import load
+from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import noise_robust, roster
-from lacuner.recipes.o_values import Believed, believed_set
-from lacuner.recipes.parts import Splits, new_model
-from lacuner.recipes.pretraining import PretrainConfig, pretrain
 from lacuner.recipes.roster import SPANS, WORDS, Config, RosterHeadConfig, suited
-from lacuner.recipes.self_training import sharpen
-from lacuner.recipes.train import Trained, train
-from lacuner.training.run import Run
-from lacuner.types import Document, Lost, Span
+from lacuner.techniques.self_training import sharpen
+from lacuner.trainer.train import Trained, train
+from lacuner.training.dataset import Believed, believed_set
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
 
 GOLD = build().train[:40]
 WEAK = [replace(doc, spans=doc.spans[::2], complete=False) for doc in GOLD]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lacuner.recipes import side_by_side
+from lacuner.training import parallel as side_by_side
 from tests.recipes.test_roster import run_roster, stages
 
 
@@ -54,7 +54,7 @@ def test_what_a_process_does_not_finish_is_learned_here(
 
 
 def test_a_process_ends_with_whoever_started_it() -> None:
-    code = "import time; from lacuner.recipes.side_by_side import die_with_parent; die_with_parent(); time.sleep(60)"
+    code = "import time; from lacuner.training.parallel import die_with_parent; die_with_parent(); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as child:
         assert child.stdin is not None
         start = time.monotonic()

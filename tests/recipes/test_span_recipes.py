@@ -14,22 +14,23 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Document, Span, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.evaluate import score
 from lacuner.evaluate.threshold import THRESHOLDS
-from lacuner.losses.negatives import how_many
-from lacuner.models.files import load
-from lacuner.models.packing import pad_rows
+from lacuner.models.ragged import pad_rows
+from lacuner.models.storage import load
 from lacuner.models.tagger import Tagger
+from lacuner.models.types import Batch, SpanScores
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES, negative_sampling, nrces
-from lacuner.recipes.heldout import judged_by_halves
-from lacuner.recipes.parts import Learned, Splits
-from lacuner.recipes.spans import SpanSet, best_on_dev, new_span_set
-from lacuner.recipes.train import train
-from lacuner.training.run import Run
-from lacuner.types import Batch, Document, Span, SpanScores
+from lacuner.sampling.span_negatives import how_many
+from lacuner.techniques.cross_fitting import judged_by_halves
+from lacuner.trainer.train import train
+from lacuner.training.dataset import SpanSet
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import Learned, best_on_dev, new_span_set
 
 SAMPLERS = ["uniform", "weighted", "top", "middle", "bottom"]
 

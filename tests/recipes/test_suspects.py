@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lacuner.annotate.dictionary import load_dictionary
-from lacuner.recipes.suspects import Suspect, Suspects, write_names
-from lacuner.types import Document, Span
+from lacuner.annotate.gazetteer.load import load_dictionary
+from lacuner.data import Document, Span
+from lacuner.techniques.label_issues import Suspect, Suspects, write_names
 
 TEXT = "Mara  Teel met Mara\nTeel in Halden, =cmd and Mara Teel."
 

@@ -9,13 +9,16 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, ModelFileError
-from lacuner.models.files import save
+from lacuner.models import open as opening
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.lookup import LookupTagger
-from lacuner.recipes import RECIPES, parts
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import train
+from lacuner.models.storage import save
+from lacuner.recipes import RECIPES
+from lacuner.trainer.train import train
+from lacuner.training import stage
 
 DEMO = build()
 GOLD = DEMO.train[:20]
@@ -103,8 +106,8 @@ def test_a_pretrained_encoder_is_known_by_its_files(tmp_path: Path, monkeypatch:
             return f"{place} of {self.files}"
 
     library = Library()
-    monkeypatch.setattr(parts, "_pretrained", lambda: library)
-    monkeypatch.setattr(parts, "open_encoder", lambda config, docs: parts.TinyEncoder(parts.TinyConfig()))
+    monkeypatch.setattr(opening, "_pretrained", lambda: library)
+    monkeypatch.setattr(stage, "open_encoder", lambda config, docs: TinyEncoder(TinyConfig()))
     run(tmp_path / "r", "encoder.name=hf:place")
     library.files = "two"
     with pytest.raises(ConfigError, match=r"contents\.encoder\.name is 'place of one' there and 'place of two' here"):

@@ -13,20 +13,23 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.audit.filtered_tokens import judge_suspects
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Lost, Span, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
 from lacuner.evaluate import score
 from lacuner.models.targets import CorpusTargets
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import RECIPES, o_values, two_step
-from lacuner.recipes.o_values import believed_set, explore, labelled_share, missing_share, opinion, smallest
-from lacuner.recipes.parts import Splits, canonical, new_model
-from lacuner.recipes.removed import judge_suspects
-from lacuner.recipes.train import train
-from lacuner.training.run import Run
-from lacuner.types import Document, Lost, Span
+from lacuner.recipes import RECIPES, two_step
+from lacuner.techniques import early_learning as o_values
+from lacuner.techniques.early_learning import explore, labelled_share, missing_share, opinion, smallest
+from lacuner.trainer.train import train
+from lacuner.training.dataset import believed_set
+from lacuner.training.identity import canonical
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
 
 QUICK = ["train.epochs=2", "train.budget=256"]
 

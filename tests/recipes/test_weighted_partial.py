@@ -11,14 +11,15 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Document, Lost, Span, Splits
 from lacuner.demo import build
-from lacuner.models.crf import best_path
+from lacuner.models.heads.crf import best_path
+from lacuner.models.types import Targets
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import weighted_partial
-from lacuner.recipes.o_values import Believed, believed_set
-from lacuner.recipes.parts import Splits, new_model
-from lacuner.training.run import Run
-from lacuner.types import Document, Lost, Span, Targets
+from lacuner.training.dataset import Believed, believed_set
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
 
 QUICK = ["train.epochs=2", "train.budget=256"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-import lacuner.recipes.train  # noqa: F401 (here, so that no child must do it)
+import lacuner.trainer.train  # noqa: F401 (here, so that no child must do it)
 from lacuner.cli.main import main as run_lacuner
 from lacuner.corpus import write
 from lacuner.demo import build

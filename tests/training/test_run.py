@@ -16,16 +16,16 @@ from typing import IO, Any
 import pytest
 import torch
 
-from lacuner import files
+from lacuner import atomic as files
 from lacuner.config import load_config
+from lacuner.data import Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, LacunerError
-from lacuner.models.files import load
+from lacuner.models.storage import load
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import train
-from lacuner.training import run as run_module
-from lacuner.training.run import Run
+from lacuner.trainer.train import train
+from lacuner.training import run_folder as run_module
+from lacuner.training.run_folder import Run
 from tests.conftest import ROOT
 
 GOLD = build().train[:20]
@@ -89,7 +89,7 @@ def test_a_full_disk_leaves_the_last_state(tmp_path: Path, monkeypatch: pytest.M
     def go(folder: str) -> Any:
         return train("trust", Splits(weak=GOLD, dev=GOLD), tmp_path / folder, config)
 
-    monkeypatch.setattr("lacuner.files.os.fsync", full)
+    monkeypatch.setattr("lacuner.atomic.os.fsync", full)
     go("whole")
     total, cases = written, 0
     assert total > 15

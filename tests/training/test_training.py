@@ -10,22 +10,22 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.data import Lost, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, ModelFileError, TrainingError
 from lacuner.evaluate import Count
-from lacuner.models.build import build_head
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.factory import build_head
 from lacuner.models.model import Model
-from lacuner.models.tiny import TinyConfig, TinyEncoder
 from lacuner.recipes import RECIPES
-from lacuner.recipes.parts import Splits, believe
-from lacuner.recipes.train import Trained, train
+from lacuner.trainer.train import Trained, train
 from lacuner.training import loop
 from lacuner.training.batches import epoch_batches
-from lacuner.training.data import training_set
+from lacuner.training.config import TrainConfig
+from lacuner.training.dataset import training_set
 from lacuner.training.optimizer import set_rate
-from lacuner.training.run import Run, Stage
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Lost
+from lacuner.training.run_folder import Run, Stage
+from lacuner.training.steps import believe
 
 DEMO = build()
 GOLD, DEV = DEMO.train[:60], DEMO.dev[:20]
@@ -164,7 +164,7 @@ def test_a_sentence_that_fits_no_memory_ends_with_a_sentence(tmp_path: Path, mon
     def full(*_: Any) -> Any:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
-    monkeypatch.setattr("lacuner.recipes.parts.believe", lambda *_: full)
+    monkeypatch.setattr("lacuner.training.stage.believe", lambda *_: full)
     with pytest.raises(TrainingError, match="not enough memory for a single sentence"):
         run(tmp_path / "r")
 
@@ -225,9 +225,9 @@ def test_a_file_is_no_place_for_a_run(tmp_path: Path) -> None:
 
 
 def test_a_label_that_fits_no_words_is_unsure_never_negative() -> None:
-    from lacuner.models.sentences import cut_sentences
-    from lacuner.models.tiny import TinyConfig, TinyEncoder
-    from lacuner.types import Document, Lost, Span
+    from lacuner.data import Document, Lost, Span
+    from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+    from lacuner.models.windows import cut_sentences
 
     lost = Lost()
     doc = Document("1", "Mara left Halden", spans=(Span(0, 3, "PER"),), complete=True)
@@ -237,8 +237,8 @@ def test_a_label_that_fits_no_words_is_unsure_never_negative() -> None:
 
 
 def test_names_learned_by_heart_are_found_in_other_white_space(tmp_path: Path) -> None:
-    from lacuner.models.files import load, save
     from lacuner.models.lookup import LookupTagger
+    from lacuner.models.storage import load, save
 
     save(LookupTagger({"New York": "LOC", "Caf\u00e9": "ORG"}), tmp_path)
     found = load(tmp_path)("In New\n York the Cafe\u0301 was shut")

@@ -3,7 +3,7 @@
 Nothing is trained for it, and no gold of the training texts is needed; dev, or any gold, makes it much surer.
 """
 
+from lacuner.advice.profile import Seen, Size, look
 from lacuner.advice.rules import Advice, advise
-from lacuner.advice.seen import Seen, Size, look
 
 __all__ = ["Advice", "Seen", "Size", "advise", "look"]

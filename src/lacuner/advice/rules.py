@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import sqrt
 
-from lacuner.advice.seen import LEAST, Seen
+from lacuner.advice.profile import LEAST, Seen
 from lacuner.config import Config
 from lacuner.errors import TrainingError
 

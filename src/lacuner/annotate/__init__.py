@@ -4,13 +4,12 @@
 documents and keeps a `Tally`; `lint` says which entries do the damage.
 """
 
-from lacuner.annotate.combine import combine
-from lacuner.annotate.dictionary import FORMATS, load_dictionary
-from lacuner.annotate.entries import Dictionary, DictionaryNote, Entry
+from lacuner.annotate.gazetteer.entries import Dictionary, DictionaryNote, Entry
+from lacuner.annotate.gazetteer.load import FORMATS, load_dictionary
+from lacuner.annotate.label_model import combine
 from lacuner.annotate.lint import Judgement, LintRow, lint, stop_list
-from lacuner.annotate.matcher import Match, Matcher
-from lacuner.annotate.parallel import usable_cores
-from lacuner.annotate.run import annotate
+from lacuner.annotate.matching.matcher import Match, Matcher
+from lacuner.annotate.pipeline import annotate
 from lacuner.annotate.sources import (
     Found,
     Source,
@@ -22,7 +21,8 @@ from lacuner.annotate.sources import (
     regex_source,
     without,
 )
-from lacuner.annotate.tally import Tally
+from lacuner.annotate.statistics import Tally
+from lacuner.processes import usable_cores
 
 __all__ = [
     "FORMATS",

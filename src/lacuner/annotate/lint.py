@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lacuner.annotate.characters import characters
+from lacuner.annotate.matching.terms import form_of, is_common_word
+from lacuner.annotate.matching.unicode_tables import characters
 from lacuner.annotate.sources import Source
-from lacuner.annotate.tally import Tally
-from lacuner.annotate.terms import form_of, is_common_word
-from lacuner.types import Document, Where
+from lacuner.annotate.statistics import Tally
+from lacuner.data import Document, Where
 
 SEVERAL = "several labels"
 COMMON = "a common word"

@@ -14,21 +14,12 @@ from typing import Any
 from unicodedata import east_asian_width
 from xml.etree import ElementTree
 
+from lacuner.reporting.html import visible
+
 ROWS = 20
 """Rows of pictures and of most tables."""
 
 FATES = ("correct", "wrong boundary", "wrong type", "wrong type and boundary", "missing")
-
-_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # left open, they reach out of <bdi> in browsers
-_VISIBLE = {
-    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"},
-    **dict.fromkeys((*range(0x7F, 0xA0), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF, *_DIRECTIONS), 0xFFFD),
-}
-
-
-def visible(text: str) -> str:
-    """Text with what no page should contain made visible: NUL is `␀`, commands to change direction are `�`."""
-    return text.translate(_VISIBLE)
 
 
 def by_count(counts: Counter[str]) -> dict[str, int]:

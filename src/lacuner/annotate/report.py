@@ -15,11 +15,12 @@ from os import PathLike
 from typing import Any, NamedTuple, Protocol
 
 from lacuner.annotate.lint import LintRow, stop_list
-from lacuner.annotate.pictures import FATES, ROWS, by_count, pictures_of, visible
+from lacuner.annotate.pictures import FATES, ROWS, by_count, pictures_of
 from lacuner.annotate.sources import Source
-from lacuner.annotate.tally import Tally
-from lacuner.files import atomic_write
-from lacuner.types import Document, Lost, Span, Where
+from lacuner.annotate.statistics import Tally
+from lacuner.atomic import atomic_write
+from lacuner.data import Document, Lost, Span, Where
+from lacuner.reporting.html import visible
 
 EXAMPLES, MISSED = 8, 40
 """How many are kept: examples of a label, and missed entities."""

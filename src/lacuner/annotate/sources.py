@@ -14,12 +14,12 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from lacuner.annotate.candidates import capitalised_phrases
-from lacuner.annotate.entries import Entry
-from lacuner.annotate.matcher import Hit, Matcher, Overlaps
-from lacuner.annotate.terms import Case, Spacing, form_of
+from lacuner.annotate.capitalised import capitalised_phrases
+from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.matching.matcher import Hit, Matcher, Overlaps
+from lacuner.annotate.matching.terms import Case, Spacing, form_of
+from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, DictionaryError
-from lacuner.types import Document, Span
 
 Triple = tuple[int, int, str]
 """Start, end, label; an empty label if nobody knows of which type it is."""

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from lacuner.corpus import read
+from lacuner.data import Document
 from lacuner.errors import CorpusError, ModelFileError
 from lacuner.evaluate import Count
-from lacuner.pages.drawing import SOFT, Axes, Look, Panel, Picture, look_of
-from lacuner.recipes.completion import COMPLETED
-from lacuner.recipes.confidence import Calibration, calibrate, judgeable
-from lacuner.types import Document
+from lacuner.evaluate.calibration import Calibration, calibrate, judgeable
+from lacuner.reporting.svg import SOFT, Axes, Look, Panel, Picture, look_of
+from lacuner.techniques.label_completion import COMPLETED
 
 BINS = 10
 CHANGES = {

@@ -6,10 +6,10 @@ import json
 from math import isnan
 from pathlib import Path
 
-from lacuner.audit.pictures import pictures
+from lacuner.atomic import atomic_write
+from lacuner.audit.plots import pictures
 from lacuner.audit.sampling import Audit
-from lacuner.files import atomic_write
-from lacuner.pages.page import render_page
+from lacuner.reporting.html import render_page
 
 NAMES = {"loss": "loss", "dev_f1": "dev F1", "missampling": "missampling (%)", "uncertainty": "uncertainty"}
 """What an epoch may have, and how people call it."""

@@ -11,17 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lacuner.audit.aligned_gold import Followed, choose, truth, unlabelled
+from lacuner.audit.probes import SamplingWatch, SpanWatch, Together
 from lacuner.audit.sparsity import Chances, Sparsity, bound, chances, least_words, sparsity, worst_case
-from lacuner.audit.truth import Followed, choose, truth, unlabelled
-from lacuner.audit.watches import SamplingWatch, SpanWatch, Together
 from lacuner.config import Config, load_config
+from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES
 from lacuner.recipes.negative_sampling import Config as SamplingConfig
-from lacuner.recipes.parts import Splits
-from lacuner.recipes.train import check_needs, train
-from lacuner.training.run import quiet
-from lacuner.types import Document
+from lacuner.trainer.train import check_needs, train
+from lacuner.training.run_folder import quiet
 
 
 class Plan(NamedTuple):
@@ -100,7 +99,7 @@ def plan(recipes: Sequence[str], settings: Sequence[str] = ()) -> list[Plan]:
     names = [each.split()[0] for each in recipes if each.strip()]
     for shown in dict.fromkeys(recipes):
         name, *own = shown.split() or [""]
-        check_needs(name, ("weak", "gold", "unlabeled"))
+        check_needs(name, ("weak", "gold"))
         known = RECIPES[name].Config.model_fields
         mine = [each for each in settings if _key(each) in known or not _anywhere(each, names)]
         config = load_config(RECIPES[name].Config, settings=[*mine, *own])

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from lacuner.audit.truth import aligned, anonymous
+from lacuner.audit.aligned_gold import aligned, anonymous
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError
-from lacuner.losses.negatives import draw, how_many
-from lacuner.models.sentences import annotation_of
 from lacuner.models.targets import span_targets, span_width
-from lacuner.types import Document, Lost
+from lacuner.models.windows import annotation_of
+from lacuner.sampling.span_negatives import draw, how_many
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lacuner.bench.pictures import pictures
-from lacuner.bench.run import Bench
+from lacuner.bench.plots import pictures
+from lacuner.bench.runner import Bench
 from lacuner.bench.summary import Line, Tested
 from lacuner.bench.table import chance, percent
-from lacuner.pages.page import render_page
+from lacuner.reporting.html import render_page
 
 
 def report(bench: Bench, lines: Sequence[Line], tested: Sequence[Tested], command: str) -> str:

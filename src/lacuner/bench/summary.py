@@ -9,11 +9,11 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
-from lacuner.bench.cell import unpack
-from lacuner.bench.cells import Gaps, Place
-from lacuner.bench.run import Bench, Row
+from lacuner.bench.grid import Gaps, Place
+from lacuner.bench.runner import Bench, Row
 from lacuner.bench.spec import LITTLE, Spec
-from lacuner.evaluate.compare import Comparison, compare
+from lacuner.bench.worker import unpack
+from lacuner.evaluate.significance import Comparison, compare
 
 YARDSTICKS = ("supervised", "oracle")
 SAMPLES = 2_000

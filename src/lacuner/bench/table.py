@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from lacuner.bench.run import Bench
+from lacuner.bench.runner import Bench
 from lacuner.bench.summary import Figure, Line, Saved, Tested, gold_saved
 
 COST = "## Cost"

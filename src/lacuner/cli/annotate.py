@@ -12,9 +12,9 @@ from lacuner.cli import options
 
 if TYPE_CHECKING:
     from lacuner.annotate.report import Labelling
-    from lacuner.cli.show import Watched
+    from lacuner.cli.console import Watched
+    from lacuner.data import Document
     from lacuner.errors import CorpusError
-    from lacuner.types import Document
 
 SUSPICIOUS = 30
 
@@ -78,8 +78,8 @@ def annotate(
     from lacuner.annotate import annotate as annotated
     from lacuner.annotate import lint as linted
     from lacuner.annotate.report import Examples, Labelling, report_json, write_report
-    from lacuner.cli.show import Watched, print_json, say
-    from lacuner.cli.sources import dictionary_sources, named_pairs, rule_sources, stop_terms, unused_terms
+    from lacuner.cli.console import Watched, print_json, say
+    from lacuner.cli.labelling_sources import dictionary_sources, named_pairs, rule_sources, stop_terms, unused_terms
     from lacuner.corpus import write
     from lacuner.noise import Measuring
 
@@ -149,7 +149,7 @@ def _account_for(
     labelling: Labelling, docs: Watched, truth: Watched | None, out: Path, problems: Iterable[str]
 ) -> None:
     """Say what was read, labelled and written, and what was lost on the way."""
-    from lacuner.cli.show import report_lost, say
+    from lacuner.cli.console import report_lost, say
     from lacuner.noise import Measurement
 
     report_lost(docs.lost, f"read {docs.path}: {docs.documents:,} documents")
@@ -242,8 +242,8 @@ def _gold_error(doc: Document, problem: str) -> CorpusError:
 
 def _show(labelling: Labelling, lint: bool) -> None:
     from lacuner.annotate import stop_list
-    from lacuner.cli.show import print_table
-    from lacuner.cli.tables import incomplete_note, score_rows
+    from lacuner.cli.console import print_table
+    from lacuner.cli.score_table import incomplete_note, score_rows
     from lacuner.corpus.check import look_alike
     from lacuner.noise import Measurement
 

@@ -13,7 +13,7 @@ from lacuner.cli import options
 
 if TYPE_CHECKING:
     from lacuner.audit.sampling import Audit
-    from lacuner.pages.drawing import Picture
+    from lacuner.reporting.svg import Picture
 
 app = typer.Typer(help="Look into a training.", no_args_is_help=True)
 
@@ -52,8 +52,8 @@ def sampling(
     """
     from lacuner.audit.report import write_audit
     from lacuner.audit.sampling import audit_sampling, plan
-    from lacuner.cli.show import print_json, read_roles, say
-    from lacuner.recipes.parts import Splits
+    from lacuner.cli.console import print_json, read_roles, say
+    from lacuner.data import Splits
 
     recipes, settings, names = recipe or ["negative_sampling"], set_ or [], follow or []
     plans = plan(recipes, settings)
@@ -75,7 +75,7 @@ def sampling(
 
 def _show(audit: Audit) -> None:
     from lacuner.audit.report import columns, number_text, share
-    from lacuner.cli.show import print_table
+    from lacuner.cli.console import print_table
 
     shown = columns(audit)
     rows = [
@@ -121,9 +121,8 @@ def removed(
     json: options.Json = False,
 ) -> None:
     """Judge the words that two-step learning removed: how many of them belong to entities that nobody labelled."""
-    from lacuner.audit.removed import pictures, table
-    from lacuner.cli.show import print_json, print_table, read_roles
-    from lacuner.recipes.removed import judge_suspects
+    from lacuner.audit.filtered_tokens import judge_suspects, pictures, table
+    from lacuner.cli.console import print_json, print_table, read_roles
 
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
     docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
@@ -166,7 +165,7 @@ def completion(
 ) -> None:
     """Judge completed weak labels: how many entities were fixed, how many broken, and how far to trust them."""
     from lacuner.audit.completion import CHANGES, COLUMNS, judge_completion, pictures, rows
-    from lacuner.cli.show import print_json, print_table, read_roles
+    from lacuner.cli.console import print_json, print_table, read_roles
 
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
     docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
@@ -189,8 +188,8 @@ def completion(
 
 
 def _write(pictures: Iterable[Picture], folder: Path) -> None:
-    from lacuner.files import atomic_write
-    from lacuner.pages.drawing import whole_picture
+    from lacuner.atomic import atomic_write
+    from lacuner.reporting.svg import whole_picture
 
     for picture in pictures:
         with atomic_write(folder / f"{picture.name}.svg") as stream:

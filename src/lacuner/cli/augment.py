@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lacuner.cli import options
-from lacuner.types import Document
+from lacuner.data import Document
 
 SHOWN = 5
 
@@ -35,10 +35,10 @@ def augment(
     json: options.Json = False,
 ) -> None:
     """Rewrite texts so that labels stay right: an encoder that guesses hidden words puts others in their place."""
-    from lacuner.cli.show import Watched, print_json, report_lost
+    from lacuner.cli.console import Watched, print_json, report_lost
     from lacuner.corpus import words_of, write
-    from lacuner.recipes.augmenting import LEAST_TOP5, changes, masked_model_for
-    from lacuner.recipes.augmenting import augment as augment_documents
+    from lacuner.pretraining.augmenting import LEAST_TOP5, changes, masked_model_for
+    from lacuner.pretraining.augmenting import augment as augment_documents
 
     options.keep_inputs({"--out": out}, corpus)
     reading = Watched(

@@ -31,11 +31,11 @@ def bench(
     What has been measured is never measured again; a cell that fails does not stop the rest, and is tried again the
     next time. The status is 1 if a cell failed.
     """
-    from lacuner.bench.files import write_results
-    from lacuner.bench.run import open_bench, run_bench
+    from lacuner.bench.outputs import write_results
+    from lacuner.bench.runner import open_bench, run_bench
     from lacuner.bench.spec import load_spec
     from lacuner.bench.table import percent
-    from lacuner.cli.show import print_json, print_table, say
+    from lacuner.cli.console import print_json, print_table, say
 
     chosen = [part for each in set_ or [] for part in ("--set", each)]
     command = shlex.join(

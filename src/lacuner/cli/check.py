@@ -45,7 +45,7 @@ def check(
 
     Ends with status 2 if there is an error (after --fix: one that needs judgement), 0 if there are only warnings.
     """
-    from lacuner.cli.show import print_json
+    from lacuner.cli.console import print_json
     from lacuner.corpus.check import Checked, finish
     from lacuner.errors import ConfigError
 
@@ -88,11 +88,11 @@ def _check_one(
     corpus: Path, format: str | None, reading: ReadOptions, checked: Checked, target: Path | None, fixed: Counter[str]
 ) -> None:
     """Check a corpus and, if there is a target, write it there repaired."""
-    from lacuner.cli.show import Watched, say
+    from lacuner.cli.console import Watched, say
     from lacuner.corpus import write
     from lacuner.corpus.check import check_corpus, fix, unreadable
+    from lacuner.data import Where
     from lacuner.errors import CorpusError
-    from lacuner.types import Where
 
     note = unreadable(checked)
     try:

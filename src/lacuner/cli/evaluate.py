@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lacuner.cli import options
-from lacuner.types import Document
+from lacuner.data import Document
 
 
 def evaluate(
@@ -28,15 +28,15 @@ def evaluate(
     json: options.Json = False,
 ) -> None:
     """Precision, recall and F1 of spans, exact in place and type, micro-averaged; per type; and what else helps."""
-    from lacuner.cli.show import Watched, print_json, print_table, report_lost, say
-    from lacuner.cli.tables import incomplete_note, score_rows
+    from lacuner.cli.console import Watched, print_json, print_table, report_lost, say
+    from lacuner.cli.score_table import incomplete_note, score_rows
     from lacuner.evaluate import score
 
     reading = options.read_options(encoding, scheme, columns=(separator, token_column, tag_column), strict=strict)
     truth = Watched(gold, format=format, complete=True, options=reading)
     unread = 0
     if any((predictions / name).is_file() for name in ("run.json", "config.json")):
-        from lacuner.models.files import load
+        from lacuner.models.storage import load
 
         docs = list(truth)
         scores = score(docs, load(predictions).predict(docs))

@@ -41,7 +41,7 @@ def corrupt(
     json: options.Json = False,
 ) -> None:
     """Remove and falsify labels by stated rates. The same entity meets the same fate wherever its sentence stands."""
-    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.cli.console import Watched, print_json, report_lost, say
     from lacuner.config import make_config
     from lacuner.corpus import write
     from lacuner.noise import Noise
@@ -94,8 +94,8 @@ def measure(
     json: options.Json = False,
 ) -> None:
     """Weak labels against gold: precision, recall, what is missing, wrong or invented, and how sparse entities are."""
-    from lacuner.cli.show import Watched, print_json, print_table, report_lost
-    from lacuner.cli.tables import incomplete_note, score_rows
+    from lacuner.cli.console import Watched, print_json, print_table, report_lost
+    from lacuner.cli.score_table import incomplete_note, score_rows
     from lacuner.noise import measure as measured
     from lacuner.noise.measure import KINDS, NOTHING
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lacuner.cli import options
-from lacuner.types import Document
+from lacuner.data import Document
 
 
 def predict(
@@ -30,10 +30,10 @@ def predict(
     json: options.Json = False,
 ) -> None:
     """Find entities, with a score each. Long documents are read through windows: no word is left unread."""
-    from lacuner.cli.show import Watched, print_json, report_lost, say
+    from lacuner.cli.console import Watched, print_json, report_lost, say
     from lacuner.corpus import words_of, write
     from lacuner.errors import ConfigError
-    from lacuner.models.files import load
+    from lacuner.models.storage import load
     from lacuner.models.tagger import Tagger
 
     options.keep_inputs({"--out": out}, corpus)

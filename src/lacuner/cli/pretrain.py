@@ -31,10 +31,10 @@ def pretrain(
     json: options.Json = False,
 ) -> None:
     """Teach an encoder to guess hidden words of your texts; `--encoder run:OUT` then starts from it."""
-    from lacuner.cli.show import print_json, read_roles, say
+    from lacuner.cli.console import print_json, read_roles, say
     from lacuner.config import load_config
-    from lacuner.recipes.pretraining import PretrainConfig
-    from lacuner.recipes.pretraining import pretrain as pretrain_documents
+    from lacuner.pretraining.pretrain import PretrainConfig
+    from lacuner.pretraining.pretrain import pretrain as pretrain_documents
 
     chosen = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
     settings = load_config(PretrainConfig, config, chosen)

@@ -41,7 +41,7 @@ def recipes(
     json: options.Json = False,
 ) -> None:
     """List the recipes, or explain one of them, or say which one suits the data."""
-    from lacuner.cli.show import print_json, print_table, read_roles
+    from lacuner.cli.console import print_json, print_table, read_roles
     from lacuner.errors import ConfigError
     from lacuner.recipes import RECIPES
 
@@ -89,13 +89,13 @@ def _advise(
     files: Mapping[str, Sequence[Path]], docs: Mapping[str, Any], encoder: str, how: list[str], json: bool
 ) -> None:
     from lacuner.advice import advise, look
-    from lacuner.cli.show import print_json, print_table
+    from lacuner.cli.console import print_json, print_table
     from lacuner.recipes import RECIPES
 
     seen = look(**docs)
     advice = advise(seen, encoder)
     module = RECIPES[advice.recipe]
-    roles = [role for role in files if role in (*module.NEEDS, *module.USES, "dev")]
+    roles = [role for role in files if role in (*module.NEEDS, "dev")]
     given = [part for role in roles for path in files[role] for part in (f"--{role}", str(path))]
     chosen = [part for each in advice.settings for part in ("--set", each)]
     command = shlex.join(["lacuner", "train", "--recipe", advice.recipe, *given, *how, *chosen, "--out", "run"])

@@ -11,7 +11,7 @@ import typer
 from lacuner.cli import options
 
 if TYPE_CHECKING:
-    from lacuner.recipes.suspects import Suspect, Suspects
+    from lacuner.techniques.label_issues import Suspect, Suspects
 
 SHOWN = 20
 LITTLE = 0.02
@@ -26,7 +26,6 @@ def train(
     weak: Annotated[list[Path] | None, typer.Option("--weak", help="Labels with gaps; may be repeated.")] = None,
     gold: Annotated[list[Path] | None, typer.Option("--gold", help="Complete labels; may be repeated.")] = None,
     dev: Annotated[Path | None, typer.Option("--dev", help="Complete labels to choose the best epoch by.")] = None,
-    unlabeled: Annotated[list[Path] | None, typer.Option("--unlabeled", help="Texts without labels.")] = None,
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="tiny, lstm, hf:NAME_OR_PATH, or run:PATH; tiny by default.")
     ] = None,
@@ -48,13 +47,13 @@ def train(
     json: options.Json = False,
 ) -> None:
     """Train a model by a recipe. On weak labels it ends with what the model finds that the labels lack."""
-    from lacuner.cli.show import print_json, read_roles, say
+    from lacuner.cli.console import print_json, read_roles, say
+    from lacuner.data import Splits
     from lacuner.errors import ConfigError
-    from lacuner.recipes.parts import Splits
-    from lacuner.recipes.train import settings_for
-    from lacuner.recipes.train import train as train_documents
+    from lacuner.trainer.train import settings_for
+    from lacuner.trainer.train import train as train_documents
 
-    paths = {"weak": weak, "gold": gold, "dev": [dev] if dev else None, "unlabeled": unlabeled}
+    paths = {"weak": weak, "gold": gold, "dev": [dev] if dev else None}
     chosen = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start(recipe, from_)]
     settings = settings_for(recipe, [role for role, files in paths.items() if files], config, chosen)
     if getattr(settings, "start", "") is None:  # before anything is read
@@ -98,7 +97,7 @@ def _counts(suspects: Suspects) -> dict[str, int]:
 
 
 def _show(suspects: Suspects, out: Path) -> None:
-    from lacuner.recipes.suspects import context
+    from lacuner.techniques.label_issues import context
 
     names = suspects.names()
     typer.echo(

@@ -11,10 +11,10 @@ from difflib import SequenceMatcher
 from itertools import combinations
 from typing import NamedTuple
 
-from lacuner.corpus.reading import span_problem
+from lacuner.corpus.reader import span_problem
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Span, Where, Words
 from lacuner.errors import CorpusError
-from lacuner.types import Document, Span, Where, Words
 
 ERRORS = ("unreadable", "outside", "empty", "whitespace", "misaligned", "duplicate", "crossing", "two labels")
 """What makes a corpus unusable as it is; every other kind of problem is a warning."""

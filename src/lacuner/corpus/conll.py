@@ -14,13 +14,13 @@ from itertools import islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 
+from lacuner.atomic import atomic_write
 from lacuner.corpus import tags as tagging
 from lacuner.corpus.lines import read_blocks
-from lacuner.corpus.reading import Reading
+from lacuner.corpus.reader import Reading
 from lacuner.corpus.words import flatten, join_words, to_words, words_of
+from lacuner.data import Document, Lost, Span, Where, Words
 from lacuner.errors import CorpusError
-from lacuner.files import atomic_write
-from lacuner.types import Document, Lost, Span, Where, Words
 
 DOCSTART = "-DOCSTART-"
 MAX_SENTENCE = 1_000_000

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lacuner.corpus.reading import Reading
+from lacuner.atomic import atomic_write
+from lacuner.corpus.reader import Reading
 from lacuner.corpus.words import flatten, to_words, words_of
+from lacuner.data import Document, Lost, Span, Where, Words, by_position
 from lacuner.errors import CorpusError
-from lacuner.files import atomic_write
-from lacuner.types import Document, Lost, Span, Where, Words, by_position
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

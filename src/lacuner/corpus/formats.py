@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from lacuner.corpus import conll, docbin, jsonl, text
 from lacuner.corpus.lines import Seen
-from lacuner.corpus.reading import Reading, ReadOptions, raise_error
+from lacuner.corpus.reader import Reading, ReadOptions, raise_error
 from lacuner.corpus.tags import SCHEMES
 from lacuner.corpus.words import split_spaces
+from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError, CorpusError
-from lacuner.types import Document, Lost
 
 
 class Format(NamedTuple):

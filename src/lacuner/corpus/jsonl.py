@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from lacuner.atomic import atomic_write
 from lacuner.corpus import tags as tagging
 from lacuner.corpus.conll import tagged
 from lacuner.corpus.lines import read_blocks
-from lacuner.corpus.reading import Reading, check_spans, words_problem
+from lacuner.corpus.reader import Reading, check_spans, words_problem
 from lacuner.corpus.words import find_words, join_words
+from lacuner.data import Document, Lost, Span, Where, Words
 from lacuner.errors import CorpusError
-from lacuner.files import atomic_write
-from lacuner.types import Document, Lost, Span, Where, Words
 
 _OURS = ("id", "text", "words", "spans", "rejected", "unsure", "complete", "meta")
 _TAG_KEYS = ("tags", "ner_tags")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lacuner.atomic import atomic_write
 from lacuner.corpus.lines import read_blocks, read_text
-from lacuner.corpus.reading import Reading
+from lacuner.corpus.reader import Reading
+from lacuner.data import Document, Lost, Where
 from lacuner.errors import CorpusError
-from lacuner.files import atomic_write
-from lacuner.types import Document, Lost, Where
 
 
 def read_txt(reading: Reading) -> Iterator[Document]:

@@ -14,8 +14,8 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Literal
 
+from lacuner.data import Document, Lost, Span, Words
 from lacuner.errors import CorpusError
-from lacuner.types import Document, Lost, Span, Words
 
 if TYPE_CHECKING:
     import regex
@@ -52,6 +52,11 @@ def words_of(doc: Document) -> Words:
     if doc.words is None:
         doc.words = split_words(doc.text)
     return doc.words
+
+
+def word_texts(doc: Document) -> list[str]:
+    """The document's words as strings."""
+    return [doc.text[start:end] for start, end in words_of(doc)]
 
 
 def join_words(tokens: Sequence[str]) -> tuple[str, Words]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from lacuner.demo.files import write_demo
+from lacuner.demo.write import write_demo
 
 
 def main(args: list[str]) -> int:

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
+from lacuner.data import Document
 from lacuner.demo.grammar import Sentence, sentence
 from lacuner.demo.names import LABELS, Names
 from lacuner.demo.words import WORD_NAMES
-from lacuner.types import Document
 
 SIZES = {"train": 2000, "dev": 500, "test": 500}
 COVERAGE = 0.4

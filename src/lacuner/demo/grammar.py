@@ -7,10 +7,10 @@ from itertools import accumulate
 from random import Random
 from typing import NamedTuple
 
+from lacuner.data import Span, Words
 from lacuner.demo.frames import RULES
 from lacuner.demo.names import SLOTS, Names
 from lacuner.demo.words import LISTS, WORD_USES
-from lacuner.types import Span, Words
 
 SHORTEST, LONGEST = 4, 40
 """The number of words, punctuation counted, that a sentence may have."""

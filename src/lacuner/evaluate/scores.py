@@ -13,8 +13,8 @@ from typing import Any
 
 from lacuner.corpus.tags import Chunk, encode
 from lacuner.corpus.words import flatten, to_words, words_of
-from lacuner.evaluate.pairing import pair
-from lacuner.types import Document, Lost, Span
+from lacuner.data import Document, Lost, Span
+from lacuner.evaluate.align import pair
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lacuner.evaluate.pairing import pair
+from lacuner.data import Document
+from lacuner.evaluate.align import pair
 from lacuner.evaluate.scores import Count
-from lacuner.types import Document
 
 THRESHOLDS = 1 / (1 + np.exp(-np.arange(-7.0, 6.1, 0.5)))
 """From 0.0009 to 0.998, closer together where probabilities are near 0 or 1."""

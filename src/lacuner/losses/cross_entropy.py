@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from lacuner.types import EntityTypeScores, SpanScores, Targets, TokenScores
+from lacuner.models.types import EntityTypeScores, SpanScores, Targets, TokenScores
 
 
 def cross_entropy(scores: TokenScores | EntityTypeScores | SpanScores, targets: Targets) -> Tensor:

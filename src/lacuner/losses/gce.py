@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lacuner.types import EntityTypeScores, Targets
+from lacuner.models.types import EntityTypeScores, Targets
 
 
 def gce(logs: Tensor, q: float) -> Tensor:

@@ -7,8 +7,8 @@ from math import log
 import torch
 from torch import Tensor
 
-from lacuner.models.crf import log_likelihood
-from lacuner.types import CRFScores, Targets
+from lacuner.models.heads.crf import log_likelihood
+from lacuner.models.types import CRFScores, Targets
 
 _HALF = log(2)
 

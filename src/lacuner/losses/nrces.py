@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lacuner.types import SpanScores, Targets
+from lacuner.models.types import SpanScores, Targets
 
 Sigmoid = Literal["bounded", "printed", "margin"]
 Part = Literal["ce", "faded", "both"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from lacuner.types import Targets, TokenScores
+from lacuner.models.types import Targets, TokenScores
 
 
 def pu_risk(scores: TokenScores, targets: Targets, ratio: Tensor, positive: float = 1.0, beta: float = 0.0) -> Tensor:

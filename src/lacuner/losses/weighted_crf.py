@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lacuner.models.crf import known_tags, log_sum
-from lacuner.types import CRFScores, Targets
+from lacuner.models.heads.crf import known_tags, log_sum
+from lacuner.models.types import CRFScores, Targets
 
 
 def weighted_crf_loss(scores: CRFScores, targets: Targets) -> Tensor:

@@ -1,13 +1,13 @@
 """Encoders (tiny, lstm, pretrained), heads (token, crf, entity+type, span) and what stands between them and words."""
 
-from lacuner.models.build import build_encoder, build_head
-from lacuner.models.crf import CRFHead
-from lacuner.models.entity_type import EntityTypeHead
-from lacuner.models.lstm import LSTMConfig, LSTMEncoder, lstm_from_words
-from lacuner.models.span import SpanHead
+from lacuner.models.encoders.lstm import LSTMConfig, LSTMEncoder, lstm_from_words
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.factory import build_encoder, build_head
+from lacuner.models.heads.crf import CRFHead
+from lacuner.models.heads.entity_type import EntityTypeHead
+from lacuner.models.heads.span import SpanHead
+from lacuner.models.heads.token import TokenHead
 from lacuner.models.targets import CorpusTargets, span_width
-from lacuner.models.tiny import TinyConfig, TinyEncoder
-from lacuner.models.token import TokenHead
 
 __all__ = [
     "CRFHead",

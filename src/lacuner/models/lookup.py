@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from lacuner.annotate.entries import Entry
-from lacuner.annotate.matcher import Matcher
-from lacuner.types import Document, Span
+from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.matching.matcher import Matcher
+from lacuner.data import Document, Span
 
 
 class LookupTagger:

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from lacuner.types import Batch
+from lacuner.models.types import Batch
 
 
 class Model(nn.Module):

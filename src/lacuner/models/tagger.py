@@ -9,12 +9,12 @@ from itertools import islice
 import numpy as np
 import torch
 
+from lacuner.data import Document, Span
+from lacuner.models.inference import BUDGET, budget_batches
 from lacuner.models.model import Model
-from lacuner.models.sentences import Sentences, cut_sentences
-from lacuner.types import Document, Features, Found, Span
+from lacuner.models.types import Features, Found
+from lacuner.models.windows import Sentences, cut_sentences
 
-BUDGET = 2048
-"""Words, padding included, that are scored at once."""
 AT_ONCE = 2048
 """Documents that are held, sorted by length and scored before the next are read."""
 
@@ -68,19 +68,6 @@ class Tagger:
         """Tag a string."""
         [doc] = self.predict([Document("1", text)])
         return doc
-
-
-def budget_batches(costs: np.ndarray, order: np.ndarray, budget: int) -> list[np.ndarray]:
-    """Batches of sentences in the given order: as many at a time as fit the budget when padded to the longest."""
-    batches, first, longest = [], 0, 0
-    for i, cost in enumerate(costs[order].tolist()):
-        if i > first and max(longest, cost) * (i - first + 1) > budget:
-            batches.append(order[first:i])
-            first, longest = i, 0
-        longest = max(longest, cost)
-    if first < len(order):
-        batches.append(order[first:])
-    return batches
 
 
 def _in_order(parts: Sequence[Found]) -> Found:

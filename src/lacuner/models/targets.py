@@ -16,10 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lacuner.data import Lost
 from lacuner.errors import CorpusError
-from lacuner.models.packing import offsets_of, pad_rows, run_positions
-from lacuner.models.schemes import TagSet, keep_disjoint
-from lacuner.types import Annotation, Lost, Targets, WordSpan
+from lacuner.models.ragged import offsets_of, pad_rows, run_positions
+from lacuner.models.tag_sets import TagSet, keep_disjoint
+from lacuner.models.types import Annotation, Targets, WordSpan
 
 WIDTH_QUANTILE = 0.995
 LEAST_WIDTH = 10

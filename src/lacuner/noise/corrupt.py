@@ -16,8 +16,8 @@ from pydantic import Field
 
 from lacuner.config import Config
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Span, Words, by_position
 from lacuner.errors import ConfigError
-from lacuner.types import Document, Span, Words, by_position
 
 
 class Noise(Config):

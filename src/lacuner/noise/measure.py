@@ -11,9 +11,9 @@ from itertools import islice, takewhile
 from typing import Any
 
 from lacuner.corpus.words import words_of
-from lacuner.evaluate.pairing import pair
+from lacuner.data import Document, Span
+from lacuner.evaluate.align import pair
 from lacuner.evaluate.scores import Evaluation, Scoring
-from lacuner.types import Document, Span
 
 KINDS = ("correct", "missing", "wrong type", "wrong boundary", "wrong type and boundary", "spurious")
 NOTHING = "-"

@@ -21,21 +21,22 @@ from torch import Tensor
 from torch.nn import functional
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Lost, Splits
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.models.packing import offsets_of
+from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.inference import of_words, probabilities
+from lacuner.models.ragged import offsets_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
-from lacuner.recipes.o_values import believed_set
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, believe, new_model, resolved
-from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
-from lacuner.training.data import TrainingSet, dev_scorer
+from lacuner.techniques.self_training import sharpen
+from lacuner.training.config import TrainConfig, resolved, slower
+from lacuner.training.dataset import TrainingSet, believed_set, dev_scorer
 from lacuner.training.loop import Step, StepLoss, fit
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Lost
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model, once
+from lacuner.training.steps import believe
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 
 class SoftmaxHeadConfig(HeadConfig):

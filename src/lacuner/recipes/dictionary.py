@@ -11,13 +11,12 @@ Reference: none.
 from __future__ import annotations
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Splits
 from lacuner.errors import TrainingError
 from lacuner.models.lookup import LookupTagger, learn_names
-from lacuner.recipes.parts import Splits
-from lacuner.training.run import Run
+from lacuner.training.run_folder import Run
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

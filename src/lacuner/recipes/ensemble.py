@@ -29,22 +29,21 @@ from torch.nn.functional import one_hot
 
 from lacuner.advice import look
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Lost, Splits
+from lacuner.models.config import EncoderConfig, SpanHeadConfig
+from lacuner.models.inference import of_words, probabilities
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.distilling import soft_set, soft_step
 from lacuner.recipes.negative_sampling import Config as SamplingConfig
 from lacuner.recipes.negative_sampling import sampled
-from lacuner.recipes.o_values import Believed, believed_set
-from lacuner.recipes.parts import EncoderConfig, Splits, learn_in_stage, new_model, resolved
-from lacuner.recipes.self_training import of_words, probabilities, slower
-from lacuner.recipes.side_by_side import learn_side_by_side
-from lacuner.recipes.spans import SpanHeadConfig, span_set
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Lost
+from lacuner.techniques.distillation import soft_set, soft_step
+from lacuner.training.config import TrainConfig, resolved, slower
+from lacuner.training.dataset import Believed, believed_set, span_set
+from lacuner.training.parallel import learn_side_by_side
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn_in_stage, new_model
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

@@ -19,21 +19,21 @@ from typing import Protocol
 from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Document, Lost, Splits
 from lacuner.errors import ConfigError, TrainingError
-from lacuner.models.files import load
+from lacuner.models.config import HeadConfig
+from lacuner.models.heads.span import SpanHead
 from lacuner.models.model import Model
-from lacuner.models.span import SpanHead
+from lacuner.models.storage import load
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.mixed import need_entities
-from lacuner.recipes.parts import HeadConfig, PlainConfig, Splits, believe, learn_in_stage, resolved
-from lacuner.recipes.self_training import slower
-from lacuner.training.data import training_set
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Document, Lost
+from lacuner.techniques.mixing import need_entities
+from lacuner.training.config import PlainConfig, TrainConfig, resolved, slower
+from lacuner.training.dataset import training_set
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn_in_stage
+from lacuner.training.steps import believe
 
 NEEDS = ("gold",)
-USES: tuple[str, ...] = ()
 
 
 class HasRate(Protocol):

@@ -34,33 +34,24 @@ from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
 from lacuner.config import OnlyWith
+from lacuner.data import Document, Lost, Splits
 from lacuner.errors import ConfigError
+from lacuner.evaluate.calibration import MOST_BINS, Calibration, calibrate, confidence, judgeable, rightness
 from lacuner.losses.noise_aware import noise_aware_loss
-from lacuner.models.files import AnyTagger, load
+from lacuner.models.config import CRFHeadConfig, EncoderConfig
+from lacuner.models.storage import AnyTagger, load
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.completion import complete_by, write_completed
-from lacuner.recipes.confidence import (
-    MOST_BINS,
-    Calibration,
-    calibrate,
-    confidence,
-    held_out,
-    judgeable,
-    rightness,
-    scored,
-    write_confidence,
-)
-from lacuner.recipes.mixed import CRFHeadConfig, mix, need_entities, only_in_weak
-from lacuner.recipes.parts import EncoderConfig, Splits, believe, new_model, resolved
-from lacuner.recipes.self_training import slower
-from lacuner.training.data import TrainingSet, dev_scorer, training_set
+from lacuner.techniques.cross_fitting import held_out
+from lacuner.techniques.label_completion import complete_by, scored, write_completed, write_confidence
+from lacuner.techniques.mixing import mix, need_entities, only_in_weak
+from lacuner.training.config import TrainConfig, resolved, slower
+from lacuner.training.dataset import TrainingSet, dev_scorer, training_set
 from lacuner.training.loop import Step, StepLoss, fit
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Document, Lost
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
+from lacuner.training.steps import believe
 
 NEEDS = ("weak", "gold")
-USES: tuple[str, ...] = ()
 SURE = 0.9
 """The probability of an entity that completion adds, where it must be sure."""
 ENOUGH = 500

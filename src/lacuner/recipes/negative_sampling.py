@@ -31,22 +31,23 @@ from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.config import OnlyWith
+from lacuner.data import Document, Lost, Splits
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.losses.negatives import Margin, draw, draw_by_rank, entropy, how_many, weights
+from lacuner.models.config import EncoderConfig, SpanHeadConfig
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
-from lacuner.recipes.heldout import judged_by_halves
-from lacuner.recipes.parts import EncoderConfig, Learned, Splits, learn_in_stage, new_model
-from lacuner.recipes.spans import SpanHeadConfig, SpanSet, best_on_dev, new_span_set, span_set
+from lacuner.models.types import SpanScores, Targets
+from lacuner.sampling.span_negatives import Margin, draw, draw_by_rank, entropy, how_many, weights
+from lacuner.techniques.cross_fitting import judged_by_halves
+from lacuner.training.callbacks import Watch
+from lacuner.training.config import TrainConfig
+from lacuner.training.dataset import SpanSet, span_set
 from lacuner.training.loop import Step, StepLoss
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.training.watch import Watch
-from lacuner.types import Document, Lost, SpanScores, Targets
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import Learned, best_on_dev, learn_in_stage, new_model, new_span_set
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 _WEIGHTED = OnlyWith("sampler", ("weighted",))
 

@@ -13,21 +13,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuner.files import atomic_write
+from lacuner.atomic import atomic_write
+from lacuner.data import Document, Span
 from lacuner.losses.gce import entity_type_gce
-from lacuner.models.entity_type import entity_and_type
+from lacuner.models.heads.entity_type import entity_and_type
+from lacuner.models.inference import of_words
 from lacuner.models.model import Model
-from lacuner.models.packing import offsets_of
+from lacuner.models.ragged import offsets_of
 from lacuner.models.targets import CorpusTargets
-from lacuner.recipes.o_values import Believed
-from lacuner.recipes.parts import HasPlainSettings, learn_in_stage, new_model
-from lacuner.recipes.removed import REMOVED, places, runs
-from lacuner.recipes.self_training import of_words, once
-from lacuner.recipes.suspects import Suspect
-from lacuner.training.data import TrainingSet
+from lacuner.models.types import EntityTypeScores, SpanScores
+from lacuner.techniques.distillation import counted_words
+from lacuner.techniques.label_issues import Suspect
+from lacuner.techniques.label_removal import REMOVED, places, runs
+from lacuner.training.config import HasPlainSettings
+from lacuner.training.dataset import Believed, TrainingSet
 from lacuner.training.loop import Step, StepLoss
-from lacuner.training.run import Run
-from lacuner.types import Batch, Document, EntityTypeScores, Span, SpanScores
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn_in_stage, new_model, once
 
 
 class RobustSettings(HasPlainSettings, Protocol):
@@ -106,14 +108,6 @@ def _step(data: TrainingSet, q: float) -> Step:
         return StepLoss(total * words, words, float(known), float(scores.mask.sum()))
 
     return step
-
-
-def counted_words(known: Tensor, batch: Batch) -> Tensor:
-    """By what the loss of the entity head is divided: the words that count, also where there are several spans a word.
-
-    A mean over all spans would be next to nothing beside the types'.
-    """
-    return torch.minimum(known.clamp(min=1), batch.mask.sum())
 
 
 def kept_words(model: Model, weak: Believed, config: RobustSettings) -> Tensor:

@@ -26,16 +26,17 @@ import torch
 from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Splits
 from lacuner.losses.nrces import Part, Sigmoid, nrces
+from lacuner.models.config import EncoderConfig, SpanHeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.parts import EncoderConfig, Learned, Splits, learn_in_stage
-from lacuner.recipes.spans import SpanHeadConfig, SpanSet, best_on_dev, new_span_set
+from lacuner.training.config import TrainConfig
+from lacuner.training.dataset import SpanSet
 from lacuner.training.loop import Step, StepLoss
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import Learned, best_on_dev, learn_in_stage, new_span_set
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

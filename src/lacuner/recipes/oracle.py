@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lacuner.data import Document, Splits
 from lacuner.evaluate import pair
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.parts import PlainConfig, Splits, learn
-from lacuner.training.run import Run
-from lacuner.types import Document
+from lacuner.training.config import PlainConfig
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn
 
 NEEDS = ("weak", "gold")
-USES: tuple[str, ...] = ()
 
 Config = PlainConfig
 

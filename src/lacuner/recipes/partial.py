@@ -23,14 +23,14 @@ from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
 from lacuner.corpus.words import words_of
+from lacuner.data import Document, Span, Splits
+from lacuner.models.config import EncoderConfig, HeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Document, Span
+from lacuner.training.config import TrainConfig
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

@@ -23,19 +23,19 @@ from pydantic import Field
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Lost, Splits
 from lacuner.errors import ConfigError
 from lacuner.losses.pu import pu_risk
+from lacuner.models.config import EncoderConfig, HeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.o_values import Explored, believed_set, explore, labelled_share
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, new_model, resolved
-from lacuner.training.data import TrainingSet, dev_scorer
+from lacuner.techniques.early_learning import Explored, explore, labelled_share
+from lacuner.training.config import TrainConfig, resolved
+from lacuner.training.dataset import TrainingSet, believed_set, dev_scorer
 from lacuner.training.loop import Step, StepLoss, fit
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Lost
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 
 class SoftmaxHeadConfig(HeadConfig):

@@ -30,23 +30,25 @@ from pydantic import Field
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Document, Lost, Splits
+from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.inference import of_words, probabilities
 from lacuner.models.model import Model
+from lacuner.models.open import open_encoder
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.augmenting import LEAST_TOP5, augmenter_for
-from lacuner.recipes.distilling import soft_set, soft_step
+from lacuner.pretraining.augmentation import Augmenter
+from lacuner.pretraining.augmenting import LEAST_TOP5, augmenter_for
 from lacuner.recipes.noise_robust import Task, robust_model, stage_of, write_left_out
-from lacuner.recipes.o_values import believed_set
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, learn_in_stage, new_model, open_encoder, resolved
-from lacuner.recipes.self_training import of_words, once, probabilities, sharpen, slower
-from lacuner.recipes.side_by_side import learn_side_by_side
-from lacuner.training.augment import Augmenter
+from lacuner.techniques.distillation import soft_set, soft_step
+from lacuner.techniques.self_training import sharpen
+from lacuner.training.config import TrainConfig, resolved, slower
+from lacuner.training.dataset import believed_set
 from lacuner.training.loop import Step
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Document, Lost
+from lacuner.training.parallel import learn_side_by_side
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn_in_stage, new_model, once
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 
 class RosterHeadConfig(HeadConfig):

@@ -19,16 +19,17 @@ from dataclasses import replace
 from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Document, Lost, Splits
+from lacuner.models.config import EncoderConfig, SequenceHeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.completion import complete
-from lacuner.recipes.mixed import SequenceHeadConfig, mix, need_entities
-from lacuner.recipes.parts import EncoderConfig, Splits, believe, learn_in_stage, new_model
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Document, Lost
+from lacuner.techniques.label_completion import complete
+from lacuner.techniques.mixing import mix, need_entities
+from lacuner.training.config import TrainConfig
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn_in_stage, new_model
+from lacuner.training.steps import believe
 
 NEEDS = ("weak", "gold")
-USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

@@ -10,12 +10,13 @@ Reference: none.
 
 from __future__ import annotations
 
+from lacuner.data import Splits
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.parts import PlainConfig, Splits, learn
-from lacuner.training.run import Run
+from lacuner.training.config import PlainConfig
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn
 
 NEEDS = ("gold",)
-USES: tuple[str, ...] = ()
 
 Config = PlainConfig
 

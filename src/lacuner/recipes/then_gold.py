@@ -17,16 +17,16 @@ from typing import Literal
 from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Splits
+from lacuner.models.config import EncoderConfig
 from lacuner.models.tagger import Tagger
 from lacuner.recipes import bond, negative_sampling, nrces, roster, trust, two_step
 from lacuner.recipes.finetune import go_on, need_labels
-from lacuner.recipes.mixed import need_entities
-from lacuner.recipes.parts import EncoderConfig, Splits
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
+from lacuner.techniques.mixing import need_entities
+from lacuner.training.config import TrainConfig
+from lacuner.training.run_folder import Run
 
 NEEDS = ("weak", "gold")
-USES: tuple[str, ...] = ()
 _FIRST = {
     "bond": bond,
     "trust": trust,

@@ -28,25 +28,24 @@ import torch
 from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
-from lacuner.losses.non_entities import draw_spans
-from lacuner.models.build import build_head
-from lacuner.models.crf import Unknown
+from lacuner.data import Document, Lost, Splits
+from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.factory import build_head
+from lacuner.models.heads.crf import Unknown
 from lacuner.models.model import Model
-from lacuner.models.packing import offsets_of
+from lacuner.models.ragged import offsets_of
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.o_values import Explored, explore
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, believe, new_model, resolved
-from lacuner.recipes.removed import judge_suspects, write_removed
-from lacuner.training.data import TrainingSet, dev_scorer
+from lacuner.sampling.non_entity_spans import draw_spans
+from lacuner.techniques.early_learning import Explored, explore
+from lacuner.techniques.label_removal import write_removed
+from lacuner.training.config import TrainConfig, resolved
+from lacuner.training.dataset import TrainingSet, dev_scorer
 from lacuner.training.loop import Step, fit
-from lacuner.training.run import Row, Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Document, Lost
-
-__all__ = ["Config", "TokenHeadConfig", "judge_suspects", "train"]
+from lacuner.training.run_folder import Row, Run
+from lacuner.training.stage import new_model
+from lacuner.training.steps import believe
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 EXPLORED = 3
 """How many epochs a search looks at."""
 

@@ -24,21 +24,21 @@ from torch import Tensor
 from torch.nn import functional
 
 from lacuner.config import Config as BaseConfig
+from lacuner.data import Document, Lost, Splits
 from lacuner.losses.weighted_crf import tag_marginals, weighted_crf_loss
-from lacuner.models.crf import IMPOSSIBLE, best_path, known_tags
+from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.heads.crf import IMPOSSIBLE, best_path, known_tags
+from lacuner.models.inference import BUDGET, budget_batches
 from lacuner.models.model import Model
-from lacuner.models.packing import offsets_of, pad_rows
-from lacuner.models.tagger import BUDGET, Tagger, budget_batches
-from lacuner.recipes.o_values import believed_set
-from lacuner.recipes.parts import EncoderConfig, HeadConfig, Splits, new_model, resolved
-from lacuner.training.data import TrainingSet, dev_scorer
+from lacuner.models.ragged import offsets_of, pad_rows
+from lacuner.models.tagger import Tagger
+from lacuner.training.config import TrainConfig, resolved
+from lacuner.training.dataset import TrainingSet, believed_set, dev_scorer
 from lacuner.training.loop import Step, StepLoss, fit
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Document, Lost
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
 
 NEEDS = ("weak",)
-USES: tuple[str, ...] = ()
 
 
 class CRFHeadConfig(HeadConfig):

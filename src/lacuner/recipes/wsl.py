@@ -22,18 +22,19 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from lacuner.config import Config as BaseConfig
-from lacuner.losses.squared import squared_error
+from lacuner.data import Lost, Splits
+from lacuner.losses.mse import squared_error
+from lacuner.models.config import EncoderConfig, SequenceHeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.mixed import SequenceHeadConfig, mix
-from lacuner.recipes.parts import EncoderConfig, Splits, believe, learn_in_stage, new_model
-from lacuner.training.data import TrainingSet
+from lacuner.techniques.mixing import mix
+from lacuner.training.config import TrainConfig
+from lacuner.training.dataset import TrainingSet
 from lacuner.training.loop import Step, StepLoss
-from lacuner.training.run import Run
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Lost
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import learn_in_stage, new_model
+from lacuner.training.steps import believe
 
 NEEDS = ("weak", "gold")
-USES: tuple[str, ...] = ()
 
 
 class Config(BaseConfig):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lacuner.models.tagger import budget_batches
+from lacuner.models.inference import budget_batches
 
 _SPREAD = 0.15
 

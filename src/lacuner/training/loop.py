@@ -18,11 +18,11 @@ from torch import Tensor
 from lacuner.errors import TrainingError
 from lacuner.evaluate import Count
 from lacuner.models.model import Model
+from lacuner.models.types import Features
 from lacuner.training.batches import epoch_batches
+from lacuner.training.config import TrainConfig
 from lacuner.training.optimizer import make_optimizer, optimizer_tensors, restore_optimizer, set_rate
-from lacuner.training.run import Row, Stage
-from lacuner.training.settings import TrainConfig
-from lacuner.types import Features
+from lacuner.training.run_folder import Row, Stage
 
 
 class StepLoss(NamedTuple):

@@ -1,0 +1,327 @@
+"""Any Hugging Face encoder with a fast tokenizer, as an encoder of words.
+
+The only module that imports transformers. Nothing here ever runs code from a model's folder: weights are safetensors,
+`trust_remote_code` is False, and a config that names code of its own is refused. A path is read offline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+from lacuner.errors import ConfigError, ModelFileError
+from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions
+from lacuner.models.types import Batch, Features
+
+_FORBIDDEN = ("auto_map", "trust_remote_code", "quantization_config", "custom_pipelines")
+_NOT_KEPT = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
+_READ = (".json", ".txt", ".model", ".safetensors")
+"""Endings of the files that an encoder is read from."""
+_SHAPES = 7
+_MOST_PIECES = 64
+_USUAL_LIMIT = 512
+
+
+@dataclass(frozen=True)
+class PretrainedConfig:
+    """How a pretrained encoder is used."""
+
+    pooling: Literal["first", "mean"] = "first"
+    """A word's vector: that of its first sub-word, or the mean of all."""
+    shapes: bool | None = None
+    """Add a learned embedding of the word's shape to its sub-words; None: if the tokenizer ignores case."""
+    frozen: int = 0
+    """How many of the lowest layers, and with them the embeddings, stay as they are."""
+    checkpointing: bool = False
+    """Save memory in training by computing everything twice."""
+
+
+class PretrainedEncoder(nn.Module):
+    """A transformer over sub-words, read off at the words. Use `open_pretrained` to make one."""
+
+    def __init__(self, model: Any, tokenizer: Tokenizer, ids: Mapping[str, int], settings: PretrainedConfig) -> None:
+        super().__init__()
+        self.model, self.settings, self.ids = model, settings, dict(ids)
+        self.tokenizer = _per_word(tokenizer)
+        encoding = self.tokenizer.encode("a")
+        special = encoding.special_tokens_mask
+        inner = [i for i, mark in enumerate(special) if not mark] or [len(special)]
+        self._before, self._after = encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
+        self.uses_shapes = _ignores_case(self.tokenizer) if settings.shapes is None else settings.shapes
+        if self.uses_shapes:
+            self.shapes = nn.Embedding(_SHAPES, model.get_input_embeddings().embedding_dim)
+            nn.init.zeros_(self.shapes.weight)  # the model starts as it was pretrained
+        self._freeze()
+        if settings.checkpointing:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+    def _freeze(self) -> None:
+        if not self.settings.frozen:
+            return
+        layers = _layers(self.model)
+        if self.settings.frozen > len(layers):
+            raise ConfigError(f"the model has {len(layers)} layers; {self.settings.frozen} cannot be frozen")
+        for part in (self.model.get_input_embeddings(), getattr(self.model, "embeddings", None)):
+            if part is not None:
+                part.requires_grad_(False)
+        layers[: self.settings.frozen].requires_grad_(False)
+
+    @property
+    def width(self) -> int:
+        return int(self.model.config.hidden_size)
+
+    @property
+    def limit(self) -> int | None:
+        """How many sub-words a sentence may have, marks at its ends not counted."""
+        most = getattr(self.model.config, "max_position_embeddings", None) or _USUAL_LIMIT
+        positions = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
+        # RoBERTa and its kin count positions from the padding's number on
+        offset = getattr(positions, "padding_idx", None)
+        return int(most) - (0 if offset is None else offset + 1) - len(self._before) - len(self._after)
+
+    def count(self, words: Sequence[str]) -> np.ndarray:
+        distinct, row, _ = index_words([words])
+        pieces, _ = self._pieces(distinct)
+        costs: np.ndarray = np.array([len(ids) for ids in pieces], dtype=np.int64)[row]
+        return costs
+
+    def _pieces(self, words: Sequence[str]) -> tuple[list[list[int]], int]:
+        """The sub-words of each word, at least one and not too many; and how many words were cut."""
+        readable = [word.encode("utf-8", "replace").decode("utf-8") for word in words]
+        most = min(_MOST_PIECES, self.limit or _MOST_PIECES)
+        encoded = [encoding.ids for encoding in self.tokenizer.encode_batch(readable, add_special_tokens=False)]
+        cut = sum(len(ids) > most for ids in encoded)
+        return [ids[:most] or [self.ids["unknown"]] for ids in encoded], cut
+
+    def prepare(self, sentences: Sequence[Sequence[str]]) -> Features:
+        words, row, lengths = index_words(sentences)
+        pieces, cut = self._pieces(words)
+        sizes = np.array([len(ids) for ids in pieces], dtype=np.int64)
+        offsets = offsets_of(lengths)
+        costs = np.diff(offsets_of(sizes[row])[offsets]) if len(row) else np.zeros_like(lengths)
+        if self.limit is not None and (costs > self.limit).any():
+            worst = int(costs.argmax())
+            raise ConfigError(
+                f"sentence {worst} has {costs[worst]} sub-words, and the model takes {self.limit}: cut it into windows"
+            )
+        arrays = {
+            "row": row,
+            "offsets": offsets,
+            "pieces": np.array([i for ids in pieces for i in ids], dtype=np.int64),
+            "piece_offsets": offsets_of(sizes),
+            "shape": np.array([word_shape(word) for word in words], dtype=np.int64),
+        }
+        return Features(lengths, costs, arrays, cut)
+
+    def collate(self, features: Features, indices: Sequence[int] | np.ndarray) -> Batch:
+        arrays = features.arrays
+        positions, mask = pad_rows(arrays["offsets"], indices)
+        sentence, place = np.nonzero(mask)
+        word = arrays["row"][positions[mask]]
+        starts, sizes = arrays["piece_offsets"][word], np.diff(arrays["piece_offsets"])[word]
+        ends = np.cumsum(sizes)
+        totals = features.costs[np.asarray(indices, dtype=np.int64)]
+        before, after = len(self._before), len(self._after)
+        first = ends - sizes - np.repeat(offsets_of(totals)[:-1], mask.sum(axis=1)) + before
+        length = int(totals.max(initial=0)) + before + after
+        ids = np.full((len(mask), length), self.ids["pad"], dtype=np.int64)
+        owner = np.full(ids.shape, mask.shape[1], dtype=np.int64)  # one past the last word: nobody
+        shape = np.zeros(ids.shape, dtype=np.int64)
+        ids[:, :before] = self._before
+        row, column = np.repeat(sentence, sizes), run_positions(first, sizes)
+        ids[row, column] = arrays["pieces"][run_positions(starts, sizes)]
+        owner[row, column] = np.repeat(place, sizes)
+        shape[row, column] = np.repeat(arrays["shape"][word], sizes)
+        for i, mark in enumerate(self._after):
+            ids[np.arange(len(ids)), totals + before + i] = mark
+        at = np.zeros(mask.shape, dtype=np.int64)
+        at[sentence, place] = first
+        attention = np.arange(length) < (totals + before + after)[:, None]
+        tensors = {"ids": ids, "attention": attention.astype(np.int64), "first": at, "owner": owner, "shape": shape}
+        return Batch(torch.from_numpy(mask), {name: torch.from_numpy(array) for name, array in tensors.items()})
+
+    def pieces(self, batch: Batch) -> Tensor:
+        """Vectors of all sub-words, and of the marks before and after them."""
+        tensors = batch.tensors
+        if self.uses_shapes:
+            embedded = self.model.get_input_embeddings()(tensors["ids"]) + self.shapes(tensors["shape"])
+            output = self.model(inputs_embeds=embedded, attention_mask=tensors["attention"])
+        else:
+            output = self.model(input_ids=tensors["ids"], attention_mask=tensors["attention"])
+        hidden: Tensor = output.last_hidden_state
+        return hidden
+
+    def forward(self, batch: Batch) -> Tensor:
+        hidden, tensors = self.pieces(batch), batch.tensors
+        if self.settings.pooling == "first":
+            return hidden.gather(1, tensors["first"].unsqueeze(-1).expand(-1, -1, hidden.shape[-1]))
+        owner, words = tensors["owner"], batch.mask.shape[1]
+        sums = hidden.new_zeros(len(hidden), words + 1, hidden.shape[-1])
+        sums = sums.scatter_add(1, owner.unsqueeze(-1).expand_as(hidden), hidden)
+        counts = hidden.new_zeros(len(hidden), words + 1).scatter_add(1, owner, torch.ones_like(hidden[..., 0]))
+        return (sums / counts.clamp(min=1).unsqueeze(-1))[:, :words]
+
+    def config(self) -> dict[str, Any]:
+        model = json.loads(self.model.config.to_json_string(use_diff=True))
+        kept = {name: value for name, value in model.items() if name not in _NOT_KEPT}
+        settings = {**asdict(self.settings), "shapes": self.uses_shapes}
+        return {"kind": "pretrained", "model": kept, "ids": self.ids, **settings}
+
+    def files(self) -> dict[str, bytes]:
+        return {"tokenizer.json": self.tokenizer.to_str().encode()}
+
+
+def open_pretrained(name: str, settings: PretrainedConfig = PretrainedConfig()) -> PretrainedEncoder:  # noqa: B008 frozen
+    """The encoder in a folder, read offline, or, if there is no such folder, of that name on the hub."""
+    local = is_local(name)
+    if local:
+        for file in ("config.json", "tokenizer_config.json"):
+            _check_folder(Path(name) / file, required=file == "config.json")
+    trust = {"trust_remote_code": False, "local_files_only": local}
+    try:
+        config = AutoConfig.from_pretrained(name, **trust)
+        _check_config(config.to_dict(), name)
+        tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, **trust)
+        model, loading = AutoModel.from_pretrained(
+            name, config=config, use_safetensors=True, output_loading_info=True, **trust
+        )
+    except ModelFileError:
+        raise
+    except Exception as error:  # the library raises whatever its file readers raise
+        raise _cannot_load(name, error) from error
+    missing = [key for key in loading["missing_keys"] if "pooler" not in key and "position_ids" not in key]
+    if missing:  # the library would go on with random numbers
+        raise ModelFileError(f"the weights lack {len(missing)} of the model's tensors, {missing[0]} first", file=name)
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelFileError("this encoder has no fast tokenizer", file=name)
+    ids = [tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.sep_token_id, 0]
+    unknown = next(number for number in ids if number is not None)
+    numbers = {"unknown": unknown, "pad": tokenizer.pad_token_id or 0}
+    return PretrainedEncoder(_bare(model), tokenizer.backend_tokenizer, numbers, settings)
+
+
+def fingerprint(name: str) -> str:
+    """What tells this encoder from another under the same name: a hash of its files, or, on the hub, its commit."""
+    if not is_local(name):
+        try:
+            commit = AutoConfig.from_pretrained(name, trust_remote_code=False)._commit_hash
+        except Exception as error:  # as below
+            raise _cannot_load(name, error) from error
+        return str(commit or name)
+    digest = hashlib.sha256()
+    for path in sorted(path for path in Path(name).iterdir() if path.suffix in _READ and path.is_file()):
+        with path.open("rb") as stream:
+            digest.update(path.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def is_local(name: str) -> bool:
+    local = Path(name).is_dir()
+    if not local and (name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1):
+        raise ModelFileError("there is no such folder", file=name)
+    return local
+
+
+def _cannot_load(name: str, error: Exception) -> ModelFileError:
+    reason = str(error).strip().splitlines() or [type(error).__name__]
+    return ModelFileError(f"cannot load this encoder: {reason[0]}", file=name)
+
+
+def build_pretrained(settings: Mapping[str, Any], files: Mapping[str, bytes]) -> PretrainedEncoder:
+    """The encoder that `config` and `files` described, with fresh weights."""
+    try:
+        model_settings = dict(settings["model"])
+        _check_config(model_settings, "config.json")
+        ids = {name: int(settings["ids"][name]) for name in ("unknown", "pad")}
+        tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
+        make: Any = AutoModel  # its methods have no types
+        model = make.from_config(AutoConfig.for_model(**model_settings), trust_remote_code=False)
+        names = [field.name for field in fields(PretrainedConfig)]
+        options = PretrainedConfig(**{name: settings[name] for name in names})
+    except ModelFileError:
+        raise
+    except Exception as error:  # tokenizers raises bare Exception
+        raise ModelFileError(f"this is no pretrained encoder: {type(error).__name__}: {error}") from error
+    return PretrainedEncoder(_bare(model), tokenizer, ids, options)
+
+
+def _check_folder(path: Path, required: bool) -> None:
+    if not path.is_file():
+        if required:
+            raise ModelFileError("the folder has no config.json", file=path.parent)
+        return
+    try:
+        config = json.loads(path.read_bytes())
+    except (ValueError, RecursionError, OSError) as error:
+        raise ModelFileError(f"not readable as JSON: {error}", file=path) from error
+    if not isinstance(config, dict):
+        raise ModelFileError("not a JSON object", file=path)
+    _check_config(config, str(path))
+
+
+def _check_config(config: Mapping[str, Any], file: str) -> None:
+    for name in _FORBIDDEN:
+        if config.get(name):
+            raise ModelFileError(f"the config has {name!r}: code or settings that lacuner never runs", file=file)
+    if config.get("is_encoder_decoder"):
+        raise ModelFileError("this is an encoder with a decoder; lacuner needs an encoder alone", file=file)
+
+
+def _bare(model: Any) -> Any:
+    """In single precision whatever the file says, and without the part that reads whole sentences."""
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    return model.float()
+
+
+def _layers(model: nn.Module) -> nn.ModuleList:
+    number = getattr(model.config, "num_hidden_layers", None)
+    for module in model.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == number:
+            return module
+    raise ConfigError("the layers of this model cannot be told apart, so none can be frozen")
+
+
+def _per_word(tokenizer: Tokenizer) -> Tokenizer:
+    """A copy that neither pads nor cuts, and that takes each text for a word in the middle of a sentence."""
+    data = json.loads(tokenizer.to_str())
+    data["padding"] = data["truncation"] = None
+    outer = data.get("pre_tokenizer") or {}
+    for part in [outer, *outer.get("pretokenizers", [])]:
+        if part.get("type") == "ByteLevel":
+            part["add_prefix_space"] = True
+    return Tokenizer.from_str(json.dumps(data))
+
+
+def _ignores_case(tokenizer: Tokenizer) -> bool:
+    probes = [("Paris", "paris"), ("THE", "the")]
+    return all(
+        tokenizer.encode(upper, add_special_tokens=False).ids == tokenizer.encode(lower, add_special_tokens=False).ids
+        for upper, lower in probes
+    )
+
+
+def word_shape(word: str) -> int:
+    """0 unknown or none, 1 lower case, 2 Capital, 3 CAPITALS, 4 mIxed, 5 has digits, 6 no letters."""
+    if any(map(str.isdigit, word)):
+        return 5
+    letters = [character for character in word if character.isalpha()]
+    if not letters:
+        return 6
+    if word.islower():
+        return 1
+    if word.isupper():
+        return 3 if len(letters) > 1 else 2
+    if word[0].isupper() and not any(map(str.isupper, word[1:])):
+        return 2
+    return 4 if any(map(str.isupper, word)) else 0

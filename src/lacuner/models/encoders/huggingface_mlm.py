@@ -1,0 +1,65 @@
+"""The masked-word head of a Hugging Face checkpoint, if it has one.
+
+Nearly all of them are alike: a layer, its activation, a norm, the input embeddings, a bias. Whether a checkpoint's head
+is one of these is seen by comparing what both say; every other one is taken for none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoModelForMaskedLM, AutoTokenizer, logging
+
+from lacuner.errors import ConfigError
+from lacuner.models.encoders.huggingface import PretrainedEncoder, is_local
+from lacuner.models.heads.masked import MaskedPieceHead
+
+_TOLERANCE = 1e-2
+_ERRORS = 40
+"""The level at which the library speaks of errors alone."""
+
+
+def open_masked_head(name: str, encoder: PretrainedEncoder) -> tuple[MaskedPieceHead, bool]:
+    """A head for an encoder that was opened under this name, and whether it is the checkpoint's own or a new one."""
+    trust = {"trust_remote_code": False, "local_files_only": is_local(name)}
+    mask = AutoTokenizer.from_pretrained(name, use_fast=True, **trust).mask_token_id
+    if mask is None:
+        raise ConfigError("the tokenizer of this encoder has no mask, so no word can be hidden from it")
+    pieces, size = encoder.model.get_input_embeddings().weight.shape
+    head = MaskedPieceHead(encoder.width, (), pieces, size, mask)
+    head.tie(encoder)
+    return head, _copy(name, trust, encoder, head)
+
+
+def _copy(name: str, trust: dict[str, Any], encoder: PretrainedEncoder, head: MaskedPieceHead) -> bool:
+    """Give the head the checkpoint's weights; whether that was possible."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(_ERRORS)  # that weights are missing is no news here
+    try:
+        full, loading = AutoModelForMaskedLM.from_pretrained(
+            name, use_safetensors=True, output_loading_info=True, **trust
+        )
+    except (ValueError, KeyError, OSError):
+        return False  # there is no such head for models of this kind
+    finally:
+        logging.set_verbosity(verbosity)
+    inner = set(full.base_model.modules())
+    outer = [module for module in full.modules() if module not in inner]
+    named = [(prefix, module) for prefix, module in full.named_modules() if module in outer]
+    own = {f"{prefix}.{key}" for prefix, module in named for key in module._parameters}
+    if own & set(loading["missing_keys"]):
+        return False
+    layers = [m for m in outer if isinstance(m, nn.Linear) and m.weight.shape == head.dense.weight.shape]
+    norms = [m for m in outer if isinstance(m, nn.LayerNorm)]
+    biases = [p for m in outer for p in m._parameters.values() if p is not None and p.shape == head.bias.shape]
+    if len(layers) != 1 or len(norms) != 1 or not biases:
+        return False
+    for ours, theirs in ((head.dense, layers[0]), (head.norm, norms[0])):  # some have no bias
+        ours.load_state_dict({"bias": torch.zeros_like(ours.bias), **theirs.state_dict()})
+    with torch.no_grad():
+        head.bias.copy_(biases[0])
+        ids = torch.arange(min(16, head.size)).unsqueeze(0)
+        full, vectors = full.float().eval(), encoder.model.eval()(input_ids=ids).last_hidden_state
+        return bool((full(input_ids=ids).logits - head.logits(vectors)).abs().max() < _TOLERANCE)

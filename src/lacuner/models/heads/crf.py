@@ -1,0 +1,187 @@
+"""Token CRF, whole or partial: the likelihood of everything that agrees with the known words.
+
+What it does: a linear chain over the tags of a scheme; tags that cannot follow one another never do. The likelihood of
+    a sentence is the share of the tag sequences that agree with what is known. With every word known that is the
+    ordinary CRF, with none it is 1.
+Assumes: what is known is right. By itself it labels too much: it needs some words that are known to be O.
+Departs from the authors: `drop` is our reading of a damaged formula in the two-step paper: the emission of an unknown
+    word and the transition into it count zero, above and below the line.
+Reference: Tsuboi et al. (2008), "Training conditional random fields using incomplete annotations"; Greenberg et al.
+    (2018), "Marginal likelihood training of BiLSTM-CRF for biomedical named entity recognition".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lacuner.data import Lost
+from lacuner.models.dropout import check_rate, drop_features
+from lacuner.models.heads.simplex import output_layer
+from lacuner.models.heads.token import only_entities, with_non_entity
+from lacuner.models.tag_sets import Scheme, TagSet
+from lacuner.models.targets import CorpusTargets, token_targets
+from lacuner.models.types import Annotation, CRFScores, Found, Targets
+
+IMPOSSIBLE = -1e30
+"""Low enough for any sum of scores, and finite, so that no gradient is ever NaN."""
+
+Unknown = Literal["marginal", "drop"]
+
+
+class CRFHead(nn.Module):
+    """Dropout, one linear (or angle-based) layer for the emissions, and learned transitions.
+
+    `non_entity` as in `TokenHead`.
+    """
+
+    allowed: Tensor
+    allowed_start: Tensor
+    allowed_end: Tensor
+
+    def __init__(
+        self,
+        width: int,
+        labels: Sequence[str],
+        scheme: Scheme = "BIO",
+        dropout: float = 0.3,
+        angle: bool = False,
+        non_entity: bool = False,
+    ) -> None:
+        super().__init__()
+        self.tags = with_non_entity(labels, scheme) if non_entity else TagSet(tuple(labels), scheme)
+        self.non_entity = non_entity
+        self.dropout = check_rate(dropout)
+        self.angle = angle
+        self.output = output_layer(width, len(self.tags), angle)
+        self.transitions = nn.Parameter(torch.zeros(len(self.tags), len(self.tags)))
+        self.start = nn.Parameter(torch.zeros(len(self.tags)))
+        self.end = nn.Parameter(torch.zeros(len(self.tags)))
+        for name, array in zip(("allowed", "allowed_start", "allowed_end"), self.tags.allowed(), strict=True):
+            self.register_buffer(name, torch.from_numpy(array), persistent=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.tags.labels[:-1] if self.non_entity else self.tags.labels
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> CRFScores:
+        emissions = self.output(drop_features(vectors, self.dropout, self.training)).float()
+        return CRFScores(
+            emissions,
+            self.transitions.masked_fill(~self.allowed, IMPOSSIBLE),
+            self.start.masked_fill(~self.allowed_start, IMPOSSIBLE),
+            self.end.masked_fill(~self.allowed_end, IMPOSSIBLE),
+            mask,
+        )
+
+    def decode(self, scores: CRFScores) -> Found:
+        with torch.no_grad():
+            path = best_path(scores)
+            found = self.tags.decode(path.cpu().numpy(), np.ones(tuple(path.shape)))
+            found = found._replace(score=_span_probability(scores, path, found, self.tags))
+            return only_entities(found, self.labels)
+
+    def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
+        return token_targets(annotations, self.tags, lost)
+
+    def config(self) -> dict[str, Any]:
+        return {
+            "kind": "crf",
+            "labels": list(self.labels),
+            "scheme": self.tags.scheme,
+            "dropout": self.dropout,
+            "angle": self.angle,
+            "non_entity": self.non_entity,
+        }
+
+
+def log_likelihood(scores: CRFScores, targets: Targets, unknown: Unknown = "marginal") -> Tensor:
+    """Log probability of what is known, one number a sentence; exactly 0 where nothing is."""
+    known, fixed = targets.known & scores.mask, known_tags(scores, targets)
+    # both sums in one pass, the constrained one first: half as many steps through time
+    allowed = torch.cat([fixed, torch.ones_like(fixed)])
+    skipped = torch.cat([~known, ~known]) if unknown == "drop" else None
+    both = torch.cat([scores.logits, scores.logits]), torch.cat([scores.mask, scores.mask])
+    above, below = log_sum(scores, *both, allowed, skipped).chunk(2)
+    return torch.where(known.any(dim=1), above - below, 0.0)
+
+
+def known_tags(scores: CRFScores, targets: Targets) -> Tensor:
+    """Which tags each word may have `[batch, words, tags]`: its own if it is known, else any."""
+    tags = scores.logits.shape[-1]
+    known = (targets.known & scores.mask).unsqueeze(-1)
+    return functional.one_hot(targets.labels.clamp(0, tags - 1), tags).bool() | ~known
+
+
+def log_sum(scores: CRFScores, logits: Tensor, mask: Tensor, allowed: Tensor, skipped: Tensor | None) -> Tensor:
+    """Log of the sum over all tag sequences that use only allowed tags."""
+    alpha = scores.start + logits[:, 0]
+    if skipped is not None:
+        alpha = alpha.masked_fill(skipped[:, 0, None], 0.0)
+    alpha = alpha.masked_fill(~allowed[:, 0], IMPOSSIBLE)
+    for t in range(1, logits.shape[1]):
+        following = torch.logsumexp(alpha.unsqueeze(2) + scores.transitions, dim=1) + logits[:, t]
+        if skipped is not None:
+            free = torch.logsumexp(alpha, dim=1, keepdim=True).expand_as(following)
+            following = torch.where(skipped[:, t, None], free, following)
+        following = following.masked_fill(~allowed[:, t], IMPOSSIBLE)
+        alpha = torch.where(mask[:, t, None], following, alpha)
+    return torch.logsumexp(alpha + scores.end, dim=1)
+
+
+def best_path(scores: CRFScores) -> Tensor:
+    """The best tag sequence of each sentence (Viterbi), `[batch, words]`, with padding as O."""
+    logits, mask = scores.logits, scores.mask
+    batch, words, tags = logits.shape
+    best = scores.start + logits[:, 0]
+    stay = torch.arange(tags, device=logits.device).expand(batch, tags)
+    pointers = []
+    for t in range(1, words):
+        value, pointer = (best.unsqueeze(2) + scores.transitions).max(dim=1)
+        real = mask[:, t, None]
+        best = torch.where(real, value + logits[:, t], best)
+        pointers.append(torch.where(real, pointer, stay))
+    tag = (best + scores.end).argmax(dim=1, keepdim=True)
+    path = [tag]
+    for pointer in reversed(pointers):
+        tag = pointer.gather(1, tag)
+        path.append(tag)
+    return torch.cat(path[::-1], dim=1).masked_fill(~mask, 0)
+
+
+def _span_probability(scores: CRFScores, path: Tensor, found: Found, tags: TagSet) -> np.ndarray:
+    """The exact probability of each span of the path: that these words, and neither neighbour, are one entity."""
+    logits, mask = scores.logits, scores.mask
+    opens, goes_on = tags.having("BI"), tags.having("IE")
+    same = tags.types[:, None] == tags.types[None, :]
+    joined = torch.from_numpy(same & opens[:, None] & goes_on[None, :]).to(logits.device)
+    apart = scores.transitions.masked_fill(joined, IMPOSSIBLE)
+    alpha, entering = [scores.start + logits[:, 0]], [scores.start + logits[:, 0]]
+    beta, leaving = [scores.end.expand_as(alpha[0])], [scores.end.expand_as(alpha[0])]
+    words = logits.shape[1]
+    for t in range(1, words):
+        real, before = mask[:, t, None], alpha[-1].unsqueeze(2)
+        entering.append(torch.logsumexp(before + apart, dim=1) + logits[:, t])
+        step = torch.logsumexp(before + scores.transitions, dim=1) + logits[:, t]
+        alpha.append(torch.where(real, step, alpha[-1]))
+    for t in range(words - 2, -1, -1):
+        real, after = mask[:, t + 1, None], (logits[:, t + 1] + beta[-1]).unsqueeze(1)
+        leaving.append(torch.where(real, torch.logsumexp(apart + after, dim=2), scores.end))
+        beta.append(torch.where(real, torch.logsumexp(scores.transitions + after, dim=2), scores.end))
+    total = torch.logsumexp(alpha[-1] + scores.end, dim=1)
+    into, out_of = torch.stack(entering, 1), torch.stack(leaving[::-1], 1)
+    chosen = logits.gather(2, path.unsqueeze(2)).squeeze(2)
+    chosen[:, 1:] += scores.transitions[path[:, :-1], path[:, 1:]].masked_fill(~mask[:, 1:], 0.0)
+    sums = chosen.double().cumsum(dim=1)
+    sentence, first, last = (
+        torch.from_numpy(a).to(logits.device) for a in (found.sentence, found.start, found.end - 1)
+    )
+    inner = sums[sentence, last] - sums[sentence, first]
+    log = into[sentence, first, path[sentence, first]] + inner + out_of[sentence, last, path[sentence, last]]
+    probability: np.ndarray = (log - total[sentence]).exp().clamp(0.0, 1.0).float().cpu().numpy()
+    return probability

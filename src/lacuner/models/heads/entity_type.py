@@ -1,0 +1,71 @@
+"""Entity and type apart: is this word part of an entity, and, if so, of which type.
+
+What it does: one output says how likely a word is part of an entity, another, over the types alone, of which;
+    `P(O) = 1 - s`, `P(type) = s * t`. The scheme is IO: neighbours of one type are one span.
+Assumes: that weak labels are better at saying what than at saying where it ends.
+Departs from the authors: in nothing that this module decides.
+Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
+    model augmented self-training" (RoSTER).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lacuner.data import Lost
+from lacuner.models.dropout import check_rate, drop_features
+from lacuner.models.heads.simplex import output_layer
+from lacuner.models.heads.token import decode_tags
+from lacuner.models.tag_sets import TagSet
+from lacuner.models.targets import CorpusTargets, token_targets
+from lacuner.models.types import Annotation, EntityTypeScores, Found, SpanScores
+
+
+class EntityTypeHead(nn.Module):
+    """Two linear layers side by side. Class 0 of the joint scores is O, class `1 + t` is type `t`."""
+
+    def __init__(self, width: int, labels: Sequence[str], dropout: float = 0.3, angle: bool = False) -> None:
+        super().__init__()
+        self.tags = TagSet(tuple(labels), "IO")
+        self.dropout = check_rate(dropout)
+        self.angle = angle
+        self.entity = nn.Linear(width, 1)
+        # with a single type there is nothing to choose, and no simplex either
+        self.types = output_layer(width, len(self.tags.labels), angle and len(self.tags.labels) > 1)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.tags.labels
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> EntityTypeScores:
+        vectors = drop_features(vectors, self.dropout, self.training)
+        entity, types = self.entity(vectors).squeeze(-1), self.types(vectors)
+        return EntityTypeScores(entity, types, joint_logs(entity, types), mask)
+
+    def decode(self, scores: EntityTypeScores) -> Found:
+        return decode_tags(self.tags, scores.logits, scores.mask)
+
+    def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
+        return token_targets(annotations, self.tags, lost)
+
+    def config(self) -> dict[str, Any]:
+        return {"kind": "entity_type", "labels": list(self.labels), "dropout": self.dropout, "angle": self.angle}
+
+
+def joint_logs(entity: Tensor, types: Tensor) -> Tensor:
+    """Log probabilities of O and of each type, `[..., 1 + types]`, that sum to 1."""
+    inside = functional.logsigmoid(entity).unsqueeze(-1) + types.log_softmax(dim=-1)
+    return torch.cat([functional.logsigmoid(-entity).unsqueeze(-1), inside], dim=-1)
+
+
+def entity_and_type(scores: EntityTypeScores | SpanScores) -> EntityTypeScores:
+    """The same scores as two questions: any span head can be asked whether, and then of which type."""
+    if isinstance(scores, EntityTypeScores):
+        return scores
+    none, types = scores.logits[..., 0], scores.logits[..., 1:]
+    return EntityTypeScores(types.logsumexp(dim=-1) - none, types, scores.logits.log_softmax(dim=-1), scores.mask)

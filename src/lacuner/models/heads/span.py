@@ -1,0 +1,136 @@
+"""Span scorer: every run of words up to a width gets a label or O.
+
+What it does: the first layer of a feed-forward network over `[start; end; ...]` is a sum of a part of the first word, a
+    part of the last word and a part of the width. The parts are computed once a word, and a span costs an addition.
+    `width` is the scorer of NRCES: start, end, width embedding. `product` is that of negative sampling: start, end,
+    their difference (which the parts of start and end contain already) and their product, with tanh.
+Assumes: entities are not wider than the limit; `targets` counts those that are.
+Departs from the authors: dropout falls on the words' vectors, not on each span's own copy of them (else nothing could
+    be shared between spans); `width` has one hidden layer with ReLU where NRCES does not say.
+Reference: Li et al. (2022), "Rethinking negative sampling for handling missing entity annotations";
+    Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from lacuner.data import Lost
+from lacuner.errors import ConfigError
+from lacuner.models.dropout import check_rate, drop_features
+from lacuner.models.tag_sets import keep_disjoint
+from lacuner.models.targets import CorpusTargets, span_targets
+from lacuner.models.types import Annotation, Found, SpanScores
+
+Variant = Literal["width", "product"]
+MOST_AT_ONCE = 2**24
+"""Numbers in the hidden layer that are computed at once (64 MB); beyond that widths go one group after another."""
+
+
+class SpanHead(nn.Module):
+    """Scores `[batch, words, widths, classes]`; class 0 is O, class `1 + l` is label `l`."""
+
+    def __init__(
+        self,
+        width: int,
+        labels: Sequence[str],
+        widths: int = 10,
+        variant: Variant = "width",
+        hidden: int = 96,
+        dropout: float = 0.3,
+        threshold: float | None = None,
+    ) -> None:
+        super().__init__()
+        if threshold is not None and not 0 < threshold < 1:
+            raise ConfigError(f"a threshold of {threshold} is not between 0 and 1")
+        if variant not in ("width", "product"):
+            raise ConfigError(f"the span scorer {variant!r} is not one of width, product")
+        if not labels or len(set(labels)) < len(labels):
+            raise ConfigError("a model needs at least one label, and no label twice")
+        self.labels: tuple[str, ...] = tuple(labels)
+        if widths < 1 or hidden < 1:
+            raise ConfigError(f"a span scorer of {widths} widths and {hidden} hidden numbers can score nothing")
+        self.widths, self.variant, self.hidden, self.dropout = widths, variant, hidden, check_rate(dropout)
+        self.threshold = threshold
+        """How probable a label must be for a span to be found; None: more probable than O."""
+        self.start = nn.Linear(width, hidden)
+        self.end = nn.Linear(width, hidden, bias=False)
+        if variant == "width":
+            self.by_width = nn.Parameter(torch.zeros(widths, hidden))
+        else:
+            self.product = nn.Linear(width, hidden, bias=False)
+        self.output = nn.Linear(hidden, 1 + len(self.labels))
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> SpanScores:
+        vectors = drop_features(vectors, self.dropout, self.training)
+        batch, words, width = vectors.shape
+        start = self.start(vectors)
+        end = functional.pad(self.end(vectors), (0, 0, 0, self.widths - 1))
+        numbers = batch * words * (self.hidden if self.variant == "width" else self.hidden + width)
+        at_once = max(1, min(self.widths, MOST_AT_ONCE // max(1, numbers)))
+        groups = [(first, min(first + at_once, self.widths)) for first in range(0, self.widths, at_once)]
+        if len(groups) > 1 and torch.is_grad_enabled():
+            # chunks alone would save nothing: autograd keeps what each of them computed
+            parts = [checkpoint(self._score, vectors, start, end, group, use_reentrant=False) for group in groups]
+        else:
+            parts = [self._score(vectors, start, end, group) for group in groups]
+        steps = torch.arange(words, device=mask.device)[:, None] + torch.arange(self.widths, device=mask.device)
+        fits = steps < mask.sum(dim=1)[:, None, None]
+        return SpanScores(parts[0] if len(parts) == 1 else torch.cat(parts, dim=2), fits)
+
+    def _score(self, vectors: Tensor, start: Tensor, end: Tensor, group: tuple[int, int]) -> Tensor:
+        """Logits of the spans with these widths."""
+        words = vectors.shape[1]
+        first, last = group
+        hidden = torch.stack([end[:, w : w + words] for w in range(first, last)], dim=2)
+        hidden = hidden.add_(start.unsqueeze(2))  # in place: nothing else has seen the stack
+        logits: Tensor
+        if self.variant == "width":
+            logits = self.output(functional.relu_(hidden.add_(self.by_width[first:last])))
+            return logits
+        ends = functional.pad(vectors, (0, 0, 0, last - 1))
+        both = torch.stack([ends[:, w : w + words] for w in range(first, last)], dim=2).mul(vectors.unsqueeze(2))
+        logits = self.output(torch.tanh(hidden + self.product(both)))
+        return logits
+
+    def decode(self, scores: SpanScores) -> Found:
+        return greedy(scores, self.threshold)
+
+    def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
+        return span_targets(annotations, self.labels, self.widths, lost)
+
+    def config(self) -> dict[str, Any]:
+        return {
+            "kind": "span",
+            "labels": list(self.labels),
+            "widths": self.widths,
+            "variant": self.variant,
+            "hidden": self.hidden,
+            "dropout": self.dropout,
+            "threshold": self.threshold,
+        }
+
+
+def greedy(scores: SpanScores, threshold: float | None = None) -> Found:
+    """Spans with a label that is probable enough, the most probable first; one that overlaps a better one is dropped.
+
+    Of equally probable spans the wider goes first, then the one further left.
+    """
+    batch, words, _, _ = scores.logits.shape
+    probs = scores.logits.detach().float().softmax(dim=-1)
+    best, chosen = probs[..., 1:].max(dim=-1)
+    enough = best > probs[..., 0] if threshold is None else best >= threshold
+    at = (enough & scores.mask).nonzero(as_tuple=True)
+    sentence, first, width = (index.cpu().numpy() for index in at)
+    score, label = best[at].cpu().numpy(), chosen[at].cpu().numpy()
+    start = sentence * words + first
+    end = start + width + 1
+    kept = keep_disjoint(start, end, (-start, width, score), batch * words)
+    sentence, first, width = sentence[kept], first[kept], width[kept]
+    return Found(sentence, first, first + width + 1, label[kept], score[kept])

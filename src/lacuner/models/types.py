@@ -1,0 +1,187 @@
+"""What models are made of. Here, and only here, spans are counted in words of one sentence (or window)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lacuner.data import Lost
+
+WordSpan = tuple[int, int, str]
+"""First word, word after the last, label; an empty label as in `Span`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What is known about one sentence, in words: the training side of a `Document`.
+
+    A rejected span with an empty label rules out every entity inside it. Nothing that touches an unsure span is
+    ever known to be no entity.
+    """
+
+    length: int
+    spans: Sequence[WordSpan] = ()
+    rejected: Sequence[WordSpan] = ()
+    unsure: Sequence[WordSpan] = ()
+    complete: bool = False
+    own: tuple[int, int] | None = None
+    """Of a window: the words that it owns. What begins elsewhere is not known here, because another window knows it."""
+    elsewhere: Sequence[WordSpan] = ()
+    """Of a window: labelled spans that reach into it and are known in another one, or fit none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What a batch should be labelled as. `known = False` says nothing at all; it is never the same as O.
+
+    Shapes follow the scores: `[batch, words]` for words, `[batch, words, widths]` for spans; `probs`, where a recipe
+    has soft labels, has one more dimension and takes the place of `labels`.
+    """
+
+    labels: Tensor
+    known: Tensor
+    weight: Tensor
+    probs: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    """Logits `[batch, words, tags]` and which words are real."""
+
+    logits: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class EntityTypeScores:
+    """`entity` `[batch, words]` and `types` `[batch, words, types]` as logits; `logits` are the joint log
+    probabilities of O and the types."""
+
+    entity: Tensor
+    types: Tensor
+    logits: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class CRFScores:
+    """Emissions `[batch, words, tags]`, transitions `[from, to]` with the impossible ones very low, start and end."""
+
+    logits: Tensor
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class SpanScores:
+    """Logits `[batch, words, widths, classes]`: the span of `w + 1` words that begins at word `i` is `[:, i, w]`."""
+
+    logits: Tensor
+    mask: Tensor
+
+
+class Found(NamedTuple):
+    """Spans found in a batch, in reading order: arrays of equal length. `label` is an index into the head's labels."""
+
+    sentence: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    label: np.ndarray
+    score: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A prepared corpus: packed arrays that only the encoder understands.
+
+    `lengths` are words a sentence, `costs` what each sentence costs the encoder (sub-words where it has them);
+    `cut` counts the words that were too long to be read to their end.
+    """
+
+    lengths: np.ndarray
+    costs: np.ndarray
+    arrays: Mapping[str, np.ndarray]
+    cut: int = 0
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some sentences as tensors; `mask` `[batch, words]` says which words are real."""
+
+    mask: Tensor
+    tensors: Mapping[str, Tensor]
+
+    def to(self, device: torch.device | str) -> Batch:
+        return Batch(self.mask.to(device), {name: tensor.to(device) for name, tensor in self.tensors.items()})
+
+
+class Encoder(Protocol):
+    """Words to vectors. An `nn.Module` besides; `limit` is the highest cost a sentence may have, None for any."""
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def limit(self) -> int | None: ...
+
+    def count(self, words: Sequence[str]) -> np.ndarray:
+        """What each word costs, for cutting windows."""
+
+    def prepare(self, sentences: Sequence[Sequence[str]]) -> Features:
+        """Once a corpus; every distinct word is looked at once."""
+
+    def collate(self, features: Features, indices: Sequence[int] | np.ndarray) -> Batch:
+        """Some of the prepared sentences, padded to the longest."""
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Vectors `[batch, words, width]`; those of padding mean nothing."""
+
+    def config(self) -> dict[str, Any]:
+        """What `build_encoder` needs, besides the weights and `files`, to make it again: plain JSON."""
+
+    def files(self) -> dict[str, bytes]:
+        """Files by name that belong to the encoder (a tokenizer); most have none."""
+
+
+class PackedTargets(Protocol):
+    """Targets of a whole corpus, its words in one row. A recipe may overwrite the tensors between epochs."""
+
+    labels: Tensor
+    known: Tensor
+    weight: Tensor | None
+    probs: Tensor | None
+
+    def collate(self, indices: Sequence[int] | np.ndarray) -> Targets:
+        """Targets of some sentences, padded to the longest; padding is not known."""
+
+
+S = TypeVar("S")
+
+
+class Head(Protocol[S]):
+    """Vectors to scores to spans. An `nn.Module` besides."""
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> S:
+        """Scores of a batch."""
+
+    def decode(self, scores: S) -> Found:
+        """Spans, no two of a sentence overlapping, each with a probability."""
+
+    def targets(self, annotations: Sequence[Annotation], lost: Lost) -> PackedTargets:
+        """Once a corpus; `lost` has what this head cannot express."""
+
+    def config(self) -> dict[str, Any]:
+        """What `build_head` needs, besides the weights and the encoder's width, to make it again."""
