@@ -15,6 +15,7 @@ from lacuner.annotate import (
     Tally,
     annotate,
     capitalised_source,
+    combine,
     dictionary_source,
     function_source,
     lint,
@@ -23,7 +24,6 @@ from lacuner.annotate import (
     regex_source,
     without,
 )
-from lacuner.annotate import combine
 from lacuner.annotate.intervals import Disjoint, Ranges
 from lacuner.annotate.label_model import AMBIGUOUS, MISFIT, OUTVOTED, RANKED, SETTLED, SHORTER
 from lacuner.annotate.lint import COMMON, SEVERAL

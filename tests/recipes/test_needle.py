@@ -80,7 +80,7 @@ def test_what_is_doubted_depends_on_the_encoder(
     pretrained: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sentences, as in the paper, with a pretrained encoder; with another the entities that completion would add."""
-    from tests.recipes.test_pretraining_hf import make_model
+    from tests.pretraining.test_pretrain_huggingface import make_model
 
     name = f"hf:{make_model(tmp_path / 'bert')}" if pretrained else "tiny"
     asked: list[float] = []
@@ -100,7 +100,7 @@ def test_settings_of_parts_that_are_off_are_refused() -> None:
 
 
 def test_nothing_is_doubted_where_nothing_is_completed(tmp_path: Path) -> None:
-    from tests.recipes.test_pretraining_hf import make_model
+    from tests.pretraining.test_pretrain_huggingface import make_model
 
     with pytest.raises(ConfigError, match="no effect with completion=false"):
         run("needle", tmp_path / "r", "completion=false", "noise_aware=true")
@@ -153,7 +153,7 @@ def test_another_run_may_complete(tmp_path: Path) -> None:
 def test_other_encoders(encoder: str, tmp_path: Path) -> None:
     name = encoder
     if encoder == "hf":
-        from tests.recipes.test_pretraining_hf import make_model
+        from tests.pretraining.test_pretrain_huggingface import make_model
 
         name = f"hf:{make_model(tmp_path / 'bert')}"
     if encoder == "run":

@@ -8,7 +8,7 @@ from lacuner.losses.crf import crf_loss
 from lacuner.losses.noise_aware import noise_aware_loss, unlikelihood
 from lacuner.models.heads.crf import IMPOSSIBLE
 from lacuner.models.types import CRFScores, Targets
-from tests.losses.test_loss_weighted_crf import LENGTHS, example, paths_of
+from tests.losses.test_weighted_crf import LENGTHS, example, paths_of
 
 CONFIDENCE = torch.tensor([0.3, 0.95, 0.6], dtype=torch.float64)
 
