@@ -50,17 +50,17 @@ def test_what_was_said_is_not_overruled(tmp_path: Path) -> None:
 def test_the_last_model_learns_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[torch.Tensor] = []
     taught: list[torch.Tensor] = []
-    of_words, soft_set = ensemble.of_words, ensemble.soft_set
+    score_corpus, soft_set = ensemble.score_corpus, ensemble.soft_set
 
     def spied(*given):  # type: ignore[no-untyped-def]
-        asked.append(of_words(*given))
+        asked.append(score_corpus(*given))
         return asked[-1]
 
     def watched(data, model, probs, **more):  # type: ignore[no-untyped-def]
         taught.append(probs)
         return soft_set(data, model, probs, **more)
 
-    monkeypatch.setattr(ensemble, "of_words", spied)
+    monkeypatch.setattr(ensemble, "score_corpus", spied)
     monkeypatch.setattr(ensemble, "soft_set", watched)
     run_ensemble(tmp_path / "run", "models=3")
     assert len(asked) == 3 and not torch.equal(asked[0], asked[1]), "they differ in start and draws"

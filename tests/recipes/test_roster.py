@@ -71,7 +71,7 @@ def test_what_the_model_does_not_believe_is_left_out(tmp_path: Path, monkeypatch
     model, weak = believed(tmp_path, [doc])
     assert words_of(doc)[4] == (12, 14)
     joint = opinion(weak, [0.1, 0.1, 0.9, 0.1, 0.99, 0.99], [[0.9, 0.1], [0.9, 0.1], *[[0.5, 0.5]] * 4])
-    monkeypatch.setattr(noise_robust, "of_words", lambda *_: joint)
+    monkeypatch.setattr(noise_robust, "score_corpus", lambda *_: joint)
     words = suited(Config(head=RosterHeadConfig()), [doc])
     kept = noise_robust.kept_words(model, weak, words.model_copy(update={"guard": 1.0})).tolist()
     assert kept == [True, False, False, True, True, True]
@@ -108,7 +108,7 @@ def test_spans_are_doubted_one_by_one(tmp_path: Path, monkeypatch: pytest.Monkey
     joint = torch.tensor(
         [[[0.9, 0.5, 0.5], [0.1, 0.6, 0.4]], [[0.1, 0.5, 0.5], [0.4, 0.5, 0.5]], [[0.9, 0.1, 0.9]] * 2]
     )
-    monkeypatch.setattr(noise_robust, "of_words", lambda *_: joint)
+    monkeypatch.setattr(noise_robust, "score_corpus", lambda *_: joint)
     # "aa" may be an entity, "aa bb" is hardly an A, "bb" is nothing, "bb cc" may be something, "cc" is a B
     assert noise_robust.kept_words(model, weak, config).tolist() == [[False, False], [True, False], [True, True]]
 

@@ -19,7 +19,7 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError, CorpusError
 from lacuner.models.heads.span import SpanHead
-from lacuner.models.inference import BUDGET, budget_batches
+from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Features
@@ -135,20 +135,14 @@ def _prepare(model: Model, followed: Sequence[Followed]) -> _Ready:
 def _probabilities(ready: _Ready, count: int) -> np.ndarray:
     model, features, places = ready.model, ready.features, ready.places
     found = np.full(count, np.nan)
-    device = next(model.parameters()).device
-    training = model.training
-    model.eval()
-    with torch.inference_mode():
-        for indices in budget_batches(features.costs, np.argsort(features.costs, kind="stable"), BUDGET):
-            logits = model(model.encoder.collate(features, indices).to(device)).logits
-            row = np.full(len(features), -1)
-            row[indices] = np.arange(len(indices))
-            mine = row[places[:, 0]] >= 0
-            at = torch.from_numpy(places[mine]).to(device)
-            chosen = logits[torch.from_numpy(row[places[mine, 0]]).to(device), at[:, 1], at[:, 2]]
-            values = chosen.float().softmax(dim=-1).gather(1, at[:, 3:]).squeeze(1)
-            found[ready.which[mine]] = values.cpu().numpy()
-    model.train(training)
+    for indices, logits in score_batches(model, features, lambda scores: scores.logits):
+        row = np.full(len(features), -1)
+        row[indices] = np.arange(len(indices))
+        mine = row[places[:, 0]] >= 0
+        at = torch.from_numpy(places[mine]).to(logits.device)
+        chosen = logits[torch.from_numpy(row[places[mine, 0]]).to(logits.device), at[:, 1], at[:, 2]]
+        values = chosen.float().softmax(dim=-1).gather(1, at[:, 3:]).squeeze(1)
+        found[ready.which[mine]] = values.cpu().numpy()
     return found
 
 

@@ -1,9 +1,9 @@
-"""TODO docstring."""
+"""Batched inference over a prepared corpus: the one forward pass that prediction, self-training and audits share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,11 +14,17 @@ from lacuner.models.ragged import offsets_of, pad_rows
 from lacuner.models.types import Features
 
 BUDGET = 2048
-"""Words, padding included, that are scored at once."""
+"""Words per inference batch, padding included."""
+
+T = TypeVar("T")
 
 
 def budget_batches(costs: np.ndarray, order: np.ndarray, budget: int) -> list[np.ndarray]:
-    """Batches of sentences in the given order: as many at a time as fit the budget when padded to the longest."""
+    """Cut sentences, in the given order, into batches that fit the budget when padded to their longest sentence.
+
+    >>> [batch.tolist() for batch in budget_batches(np.array([3, 1, 2]), np.array([1, 2, 0]), budget=4)]
+    [[1, 2], [0]]
+    """
     batches, first, longest = [], 0, 0
     for i, cost in enumerate(costs[order].tolist()):
         if i > first and max(longest, cost) * (i - first + 1) > budget:
@@ -30,23 +36,68 @@ def budget_batches(costs: np.ndarray, order: np.ndarray, budget: int) -> list[np
     return batches
 
 
-def of_words(model: Model, features: Features, what: Callable[[Any], Tensor]) -> Tensor:
-    """What scores say of each word of prepared sentences, `[words, ...]`; the model is left in evaluation mode."""
-    offsets = offsets_of(features.lengths)
-    device = next(model.parameters()).device
-    row: Tensor | None = None
+def infer_batches(
+    model: Model,
+    features: Features,
+    compute: Callable[[np.ndarray], T],
+    sentences: np.ndarray | None = None,
+    budget: int = BUDGET,
+) -> Iterator[tuple[np.ndarray, T]]:
+    """Call `compute` on batches of sentence indices, in evaluation mode and without gradients.
+
+    Sentences of similar length share a batch. Only `sentences` are visited, if given. Yields each batch of indices
+    with its result; afterwards the model is back in the mode that it was in.
+    """
+    sentences = np.arange(len(features)) if sentences is None else sentences
+    order = sentences[np.argsort(features.costs[sentences], kind="stable")]
+    was_training = model.training
     model.eval()
-    with torch.no_grad():
-        for indices in budget_batches(features.costs, np.argsort(features.costs, kind="stable"), BUDGET):
-            found = what(model(model.encoder.collate(features, indices).to(device))).float().cpu()
-            if row is None:
-                row = torch.zeros(int(offsets[-1]), *found.shape[2:])
-            positions, real = (torch.from_numpy(array) for array in pad_rows(offsets, indices))
-            row[positions[real]] = found[real]
+    try:
+        for indices in budget_batches(features.costs, order, budget):
+            with torch.no_grad():  # not inference mode: CRF marginals are gradients
+                result = compute(indices)
+            yield indices, result
+    finally:
+        model.train(was_training)
+
+
+def score_batches(
+    model: Model,
+    features: Features,
+    extract: Callable[[Any], T],
+    sentences: np.ndarray | None = None,
+    budget: int = BUDGET,
+) -> Iterator[tuple[np.ndarray, T]]:
+    """`infer_batches` with the model's own forward pass: `extract` takes what is needed from the head's scores."""
+    device = next(model.parameters()).device
+
+    def compute(indices: np.ndarray) -> T:
+        return extract(model(model.encoder.collate(features, indices).to(device)))
+
+    return infer_batches(model, features, compute, sentences, budget)
+
+
+def score_corpus(
+    model: Model, features: Features, extract: Callable[[Any], Tensor], sentences: np.ndarray | None = None
+) -> Tensor:
+    """What `extract` takes from the scores of every word of a corpus: `[words, ...]`, zeros for skipped sentences."""
+    return join_batches(score_batches(model, features, extract, sentences), features.lengths)
+
+
+def join_batches(batches: Iterable[tuple[np.ndarray, Tensor]], lengths: np.ndarray) -> Tensor:
+    """Put results of padded batches `[batch, words, ...]` into one row of all words of a corpus, `[words, ...]`."""
+    offsets = offsets_of(lengths)
+    row: Tensor | None = None
+    for indices, values in batches:
+        values = values.float().cpu()
+        if row is None:
+            row = torch.zeros(int(offsets[-1]), *values.shape[2:])
+        positions, real = (torch.from_numpy(array) for array in pad_rows(offsets, indices))
+        row[positions[real]] = values[real]
     return torch.zeros(0) if row is None else row
 
 
 def probabilities(scores: Any) -> Tensor:
-    """Of each tag, or of O and the types."""
+    """Softmax over the classes: tags, or O and the entity types."""
     probs: Tensor = scores.logits.softmax(dim=-1)
     return probs

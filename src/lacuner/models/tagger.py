@@ -7,10 +7,9 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
-import torch
 
 from lacuner.data import Document, Span
-from lacuner.models.inference import BUDGET, budget_batches
+from lacuner.models.inference import BUDGET, score_batches
 from lacuner.models.model import Model
 from lacuner.models.types import Features, Found
 from lacuner.models.windows import Sentences, cut_sentences
@@ -52,17 +51,8 @@ class Tagger:
 
     def find(self, features: Features, budget: int = BUDGET) -> Found:
         """Spans in words of prepared sentences, in order."""
-        parts = []
-        device = next(self.model.parameters()).device
-        was_training = self.model.training
-        self.model.eval()
-        with torch.inference_mode():
-            for indices in budget_batches(features.costs, np.argsort(features.costs, kind="stable"), budget):
-                batch = self.model.encoder.collate(features, indices).to(device)
-                found = self.model.head.decode(self.model(batch))
-                parts.append(found._replace(sentence=indices[found.sentence]))
-        self.model.train(was_training)
-        return _in_order(parts)
+        batches = score_batches(self.model, features, self.model.head.decode, budget=budget)
+        return _in_order([found._replace(sentence=indices[found.sentence]) for indices, found in batches])
 
     def __call__(self, text: str) -> Document:
         """Tag a string."""

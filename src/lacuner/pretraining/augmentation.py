@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from lacuner.models.heads.masked import MaskedWordHead
-from lacuner.models.inference import BUDGET, budget_batches
+from lacuner.models.inference import infer_batches
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of, pad_rows
 from lacuner.pretraining.units import AS_IT_IS, Units, prepare_units
@@ -62,19 +62,19 @@ class Augmenter:
         inputs = np.where(chosen, model.head.mask, AS_IT_IS)
         found = np.full(len(inputs), AS_IT_IS, dtype=np.int64)
         device = next(model.parameters()).device
-        model.eval()
-        with torch.inference_mode():
-            order = np.argsort(units.features.costs, kind="stable")
-            for indices in budget_batches(units.features.costs, order, BUDGET):
-                positions, real = pad_rows(units.offsets, indices)
-                here = real & chosen[positions] if len(chosen) else real
-                if not here.any():
-                    continue
+
+        def draw(indices: np.ndarray) -> None:
+            positions, real = pad_rows(units.offsets, indices)
+            here = real & chosen[positions] if len(chosen) else real
+            if here.any():
                 vectors = units.vectors(model, units.collate(model, indices, inputs).to(device))
                 logs = model.head.logs(vectors[:, : here.shape[1]][torch.from_numpy(here).to(device)])
                 best = logs.topk(min(TOP, logs.shape[-1]), dim=-1)
                 drawn = torch.multinomial(best.values.exp(), 1)
                 found[positions[here]] = best.indices.gather(1, drawn).squeeze(1).cpu().numpy()
+
+        for _ in infer_batches(model, units.features, draw):
+            pass
         same = chosen & (self.kinds[found] == self.kind) & (found != units.numbers)
         return np.where(same, found, AS_IT_IS)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import exp
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lacuner.models.inference import BUDGET, budget_batches
+from lacuner.models.inference import infer_batches
 from lacuner.models.model import Model
 from lacuner.models.ragged import pad_rows
 from lacuner.pretraining.units import AS_IT_IS, Units
@@ -71,15 +72,12 @@ def measure(units: Units, model: Model, rate: float, whole_words: bool) -> HeldO
     draw = np.random.default_rng(0).integers(rounds, size=len(units.numbers))
     drawn = draw[units.word] if whole_words else draw
     sums = np.zeros(3)
-    model.eval()
-    with torch.inference_mode():
-        for turn in range(rounds):
-            chosen = drawn == turn
-            inputs = np.where(chosen, model.head.mask, AS_IT_IS)
-            wanted = np.where(chosen, units.numbers, AS_IT_IS)
-            order = np.argsort(units.features.costs, kind="stable")
-            for indices in budget_batches(units.features.costs, order, BUDGET):
-                sums += _guessed(*_at(units, model, indices, inputs, wanted), model)
+    for turn in range(rounds):
+        chosen = drawn == turn
+        inputs = np.where(chosen, model.head.mask, AS_IT_IS)
+        wanted = np.where(chosen, units.numbers, AS_IT_IS)
+        compute = partial(_guessed, units, model, inputs, wanted)
+        sums += sum((counts for _, counts in infer_batches(model, units.features, compute)), np.zeros(3))
     known = int((units.numbers >= 0).sum())
     first, five, loss = sums.tolist()
     count, perplexity = max(len(units.numbers), 1), exp(min(loss / max(known, 1), 50.0))
@@ -87,8 +85,9 @@ def measure(units: Units, model: Model, rate: float, whole_words: bool) -> HeldO
     return HeldOut(1 / perplexity, row)
 
 
-def _guessed(vectors: Tensor, wanted: Tensor, model: Model) -> np.ndarray:
+def _guessed(units: Units, model: Model, inputs: np.ndarray, masked: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """How many are the first guess, how many are among the first five, and the sum of their losses."""
+    vectors, wanted = _at(units, model, indices, inputs, masked)
     if not len(wanted):
         return np.zeros(3)
     logs = model.head.logs(vectors)

@@ -24,7 +24,7 @@ from lacuner.config import Config as BaseConfig
 from lacuner.data import Lost, Splits
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.config import EncoderConfig, HeadConfig
-from lacuner.models.inference import of_words, probabilities
+from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.ragged import offsets_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
@@ -99,7 +99,7 @@ def _lessons(data: TrainingSet, config: Config, run: Run) -> Any:
     offsets = offsets_of(data.features.lengths)
 
     def teach() -> dict[str, Tensor]:
-        return taught(of_words(data.model, data.features, probabilities), known, config)
+        return taught(score_corpus(data.model, data.features, probabilities), known, config)
 
     def make_step(epoch: int) -> Step:
         found = once(run, f"student/{epoch // config.period * config.period}", teach)

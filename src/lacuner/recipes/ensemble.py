@@ -31,7 +31,7 @@ from lacuner.advice import look
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Lost, Splits
 from lacuner.models.config import EncoderConfig, SpanHeadConfig
-from lacuner.models.inference import of_words, probabilities
+from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.recipes.negative_sampling import Config as SamplingConfig
@@ -72,7 +72,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.say(f"ensemble: learning from {len(docs):,} documents, {config.models} models first: {lost}")
     learn_side_by_side("ensemble", splits, config, run, {n: _stage(n) for n in range(config.models)})
     models = (_learned(splits, config, run, number) for number in range(config.models))
-    total = sum((of_words(each, weak.data.features, probabilities) for each in models), torch.zeros(()))
+    total = sum((score_corpus(each, weak.data.features, probabilities) for each in models), torch.zeros(()))
     missing = missing_entities(splits) if config.scale else None
     if missing is not None:
         run.say(f"ensemble: by dev, about {missing:,.0f} entities have no label")

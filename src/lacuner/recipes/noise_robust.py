@@ -17,7 +17,7 @@ from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
 from lacuner.losses.gce import entity_type_gce
 from lacuner.models.heads.entity_type import entity_and_type
-from lacuner.models.inference import of_words
+from lacuner.models.inference import score_corpus
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
 from lacuner.models.targets import CorpusTargets
@@ -117,7 +117,7 @@ def kept_words(model: Model, weak: Believed, config: RobustSettings) -> Tensor:
     labelled word is part of an entity is not doubted. Of a type (or of O) that would lose nearly all its words, none is
     lost.
     """
-    joint = of_words(model, weak.data.features, _entity_and_types)
+    joint = score_corpus(model, weak.data.features, _entity_and_types)
     labels = weak.data.targets.labels.long()
     inside, types = joint[..., 0], joint[..., 1:]
     typed = types.gather(-1, (labels - 1).clamp(min=0).unsqueeze(-1)).squeeze(-1)

@@ -32,7 +32,7 @@ from torch import Tensor
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
 from lacuner.models.config import EncoderConfig, HeadConfig
-from lacuner.models.inference import of_words, probabilities
+from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.model import Model
 from lacuner.models.open import open_encoder
 from lacuner.models.tagger import Tagger
@@ -148,7 +148,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     for number in range(1, count + 1):
         robust, gone = robust_model(task, config, number)
         left_out.append(gone)
-        total = total + of_words(robust, task.weak.data.features, probabilities)
+        total = total + score_corpus(robust, task.weak.data.features, probabilities)
     run.say(f"roster: {write_left_out(run.folder, task, left_out):,} spans were left out in some epoch: removed.jsonl")
     taught = _distill(task, config, model, total / count) if config.ensemble else robust
     if config.self_training:
@@ -185,7 +185,7 @@ def _self_train(task: Task, config: Suited, model: Model, mean: Tensor, augmente
     features = data.features
 
     def sharpened() -> dict[str, Tensor]:
-        joint = of_words(model, features, probabilities)
+        joint = score_corpus(model, features, probabilities)
         inside = 1 - joint[..., 0]
         counted = (inside >= config.confident) & data.targets.known
         types = sharpen(joint[..., 1:] / inside.clamp(min=1e-9).unsqueeze(-1), counted)

@@ -28,9 +28,8 @@ from lacuner.data import Document, Lost, Splits
 from lacuner.losses.weighted_crf import tag_marginals, weighted_crf_loss
 from lacuner.models.config import EncoderConfig, HeadConfig
 from lacuner.models.heads.crf import IMPOSSIBLE, best_path, known_tags
-from lacuner.models.inference import BUDGET, budget_batches
+from lacuner.models.inference import infer_batches, join_batches
 from lacuner.models.model import Model
-from lacuner.models.ragged import offsets_of, pad_rows
 from lacuner.models.tagger import Tagger
 from lacuner.training.config import TrainConfig, resolved
 from lacuner.training.dataset import TrainingSet, believed_set, dev_scorer
@@ -114,18 +113,14 @@ def _weighted(data: TrainingSet) -> Step:
 
 def guess(data: TrainingSet, sentences: np.ndarray, weights: Literal["soft", "hard"]) -> Tensor:
     """The distribution of each word's tags `[words of the row, tags]`, given the labels; zeros in other sentences."""
-    offsets = offsets_of(data.features.lengths)
-    row = torch.zeros(int(offsets[-1]), len(data.model.head.tags))
-    data.model.eval()
-    with torch.no_grad():
-        order = sentences[np.argsort(data.features.costs[sentences], kind="stable")]
-        for indices in budget_batches(data.features.costs, order, BUDGET):
-            batch, targets = data.batch(indices)
-            scores = data.model(batch)
-            found = tag_marginals(scores, targets)
-            if weights == "hard":
-                only = scores.logits.masked_fill(~known_tags(scores, targets), IMPOSSIBLE)
-                found = functional.one_hot(best_path(replace(scores, logits=only)), found.shape[-1]).float()
-            positions, real = (torch.from_numpy(array) for array in pad_rows(offsets, indices))
-            row[positions[real]] = found.cpu()[real]
-    return row
+
+    def compute(indices: np.ndarray) -> Tensor:
+        batch, targets = data.batch(indices)
+        scores = data.model(batch)
+        marginals = tag_marginals(scores, targets)
+        if weights == "soft":
+            return marginals
+        only = scores.logits.masked_fill(~known_tags(scores, targets), IMPOSSIBLE)
+        return functional.one_hot(best_path(replace(scores, logits=only)), marginals.shape[-1]).float()
+
+    return join_batches(infer_batches(data.model, data.features, compute, sentences), data.features.lengths)

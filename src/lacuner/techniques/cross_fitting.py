@@ -13,9 +13,8 @@ from torch import Tensor
 from lacuner.data import Document
 from lacuner.errors import TrainingError
 from lacuner.evaluate.calibration import judgeable, rightness
-from lacuner.models.inference import BUDGET, budget_batches
+from lacuner.models.inference import score_corpus
 from lacuner.models.model import Model
-from lacuner.models.ragged import pad_rows
 from lacuner.models.storage import AnyTagger
 from lacuner.techniques.label_completion import scored
 from lacuner.training.dataset import SpanSet
@@ -45,14 +44,8 @@ def judged_by_halves(
     for half in (0, 1):
         others = [doc for doc, its in zip(docs, half_of, strict=True) if its != half]
         model = learn(others, f"half{half}").eval()
-        mine = np.flatnonzero(half_of[spans.data.sentences.document] == half)
-        mine = mine[np.argsort(spans.data.features.costs[mine], kind="stable")]
-        device = next(model.parameters()).device
-        with torch.inference_mode():
-            for indices in budget_batches(spans.data.features.costs, mine, BUDGET):
-                batch = model.encoder.collate(spans.data.features, indices).to(device)
-                positions, real = pad_rows(spans.open.offsets, indices)
-                found[torch.from_numpy(positions[real])] = judge(model(batch).logits).cpu()[torch.from_numpy(real)]
+        sentences = np.flatnonzero(half_of[spans.data.sentences.document] == half)
+        found += score_corpus(model, spans.data.features, lambda scores: judge(scores.logits), sentences)
     return found
 
 

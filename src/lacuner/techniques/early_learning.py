@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lacuner.data import Document, Lost
 from lacuner.losses.weighted_crf import tag_marginals
-from lacuner.models.inference import of_words
+from lacuner.models.inference import score_corpus
 from lacuner.models.model import Model
 from lacuner.models.types import CRFScores, Features
 from lacuner.training.config import HasPlainSettings, TrainConfig, resolved
@@ -108,7 +108,7 @@ def opinion(model: Model, features: Features) -> Opinion:
         probs = tag_marginals(scores) if isinstance(scores, CRFScores) else scores.logits.softmax(dim=-1)
         return torch.stack([scores.logits[..., 0], probs[..., 0]], dim=-1)
 
-    value, none = of_words(model, features, of_o).unbind(dim=-1)
+    value, none = score_corpus(model, features, of_o).unbind(dim=-1)
     return {"value": value, "none": none}
 
 

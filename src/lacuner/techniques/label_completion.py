@@ -19,11 +19,11 @@ from lacuner.corpus.words import flatten, to_words, words_of
 from lacuner.data import Document, Lost, Span, by_position
 from lacuner.evaluate.calibration import Calibration
 from lacuner.models.heads.crf import CRFHead, best_path, log_likelihood
-from lacuner.models.inference import BUDGET, budget_batches
+from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
 from lacuner.models.storage import AnyTagger
 from lacuner.models.tagger import Tagger, assemble
-from lacuner.models.types import Features, Targets
+from lacuner.models.types import CRFScores, Features, Targets
 from lacuner.models.windows import cut_sentences
 from lacuner.techniques.gold_pictures import labels_picture, reliability_picture
 
@@ -220,14 +220,15 @@ def scored(tagger: AnyTagger, docs: Sequence[Document]) -> tuple[list[Document],
 def _best_logs(model: Model, features: Features) -> np.ndarray:
     """The log probability of the best tag sequence of each sentence."""
     logs = np.zeros(len(features))
-    device = next(model.parameters()).device
-    model.eval()
-    with torch.inference_mode():
-        for indices in budget_batches(features.costs, np.argsort(features.costs, kind="stable"), BUDGET):
-            scores = model(model.encoder.collate(features, indices).to(device))
-            path = best_path(scores)
-            best = Targets(path, scores.mask, torch.ones(path.shape, device=device))
-            logs[indices] = log_likelihood(scores, best).double().cpu().numpy()
+
+    def best_log_likelihood(scores: CRFScores) -> np.ndarray:
+        path = best_path(scores)
+        best = Targets(path, scores.mask, torch.ones(path.shape, device=path.device))
+        values: np.ndarray = log_likelihood(scores, best).double().cpu().numpy()
+        return values
+
+    for indices, values in score_batches(model, features, best_log_likelihood):
+        logs[indices] = values
     return logs
 
 
