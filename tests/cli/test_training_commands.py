@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import read, write
+from lacuner.data import Document
 from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from tests.cli.conftest import Run
@@ -47,6 +48,20 @@ def test_train_predict_evaluate(run: Run, corpora: Path) -> None:
     assert all(span.score is not None for doc in read(corpora / "found.jsonl") for span in doc.spans)
     again = run("train", "--recipe", "trust", "--weak", "weak.jsonl", "--dev", "dev.jsonl", "--out", "run", *QUICK)
     assert "finished already" in again.stderr
+
+
+def test_truncated_words_are_counted_as_unread(run: Run, corpora: Path) -> None:
+    """The LSTM encoder reads the first and last characters of a word of more than 32."""
+    run("train", "--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "lstm", "--out", "run", *QUICK[2:],
+        "--set", "train.epochs=1")  # fmt: skip
+    docs = [Document("1", f"Mara left {'x' * 40} and {'y' * 33}."), Document("2", "Mara left.")]
+    write(docs, corpora / "long.jsonl")
+    evaluated = json.loads(run("evaluate", "run", "--gold", "long.jsonl", "--json").stdout)
+    assert evaluated["words_unread"] == 2
+    assert "2 words unread" in run("evaluate", "run", "--gold", "long.jsonl").stdout
+    done = run("predict", "run", "long.jsonl", "--out", "found.jsonl", "--json")
+    assert json.loads(done.stdout)["words_unread"] == 2 and "2 words were truncated" in done.stderr
+    assert json.loads(run("evaluate", "run", "--gold", "dev.jsonl", "--json").stdout)["words_unread"] == 0
 
 
 def test_same_seed_same_bytes_in_any_process(corpora: Path) -> None:

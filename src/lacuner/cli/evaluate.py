@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lacuner.cli import options
-from lacuner.data import Document
 
 
 def evaluate(
@@ -34,24 +32,17 @@ def evaluate(
 
     reading = options.read_options(encoding, scheme, columns=(separator, token_column, tag_column), strict=strict)
     truth = Watched(gold, format=format, complete=True, options=reading)
-    unread = 0
-    if any((predictions / name).is_file() for name in ("run.json", "config.json")):
+    unread: int | None = None  # unknown for a file of predictions
+    if predictions.is_dir():
         from lacuner.models.storage import load
 
-        docs = list(truth)
-        scores = score(docs, load(predictions).predict(docs))
+        docs, tagger = list(truth), load(predictions)
+        scores = score(docs, tagger.predict(docs))
+        unread = tagger.words_unread
         report_lost(truth.lost, f"read {gold}")
     else:
         guess = Watched(predictions, format=format, options=reading)
-
-        def counted() -> Iterator[Document]:
-            nonlocal unread
-            for doc in guess:
-                left = doc.meta.get("words_unread", 0)
-                unread += left if isinstance(left, int) else 0
-                yield doc
-
-        scores = score(truth, counted())
+        scores = score(truth, guess)
         for read in (truth, guess):
             report_lost(read.lost, f"read {read.path}")
     if json:
@@ -60,7 +51,8 @@ def evaluate(
     print_table("", ("", "P", "R", "F1", "correct", "predicted", "gold"), score_rows(scores))
     tokens, sentences = scores.as_json()["token_accuracy"], scores.as_json()["sentence_accuracy"]
     typer.echo(f"words right {100 * tokens:.1f} %, documents wholly right {100 * sentences:.1f} %")
-    typer.echo(f"{scores.documents:,} documents, {scores.words:,} words, {unread:,} words unread")
+    not_read = "" if unread is None else f", {unread:,} words unread"
+    typer.echo(f"{scores.documents:,} documents, {scores.words:,} words{not_read}")
     if not scores.final:
         typer.echo(incomplete_note(scores))
     if not scores.exact.gold:

@@ -34,7 +34,6 @@ def predict(
     from lacuner.corpus import words_of, write
     from lacuner.errors import ConfigError
     from lacuner.models.storage import load
-    from lacuner.models.tagger import Tagger
 
     options.keep_inputs({"--out": out}, corpus)
     if on_long not in ("window", "error"):
@@ -50,7 +49,7 @@ def predict(
 
     def counted() -> Iterator[Document]:
         nonlocal spans, read
-        found = tagger.predict(docs, on_long=on_long) if isinstance(tagger, Tagger) else tagger.predict(docs)
+        found = tagger.predict(docs, on_long=on_long)
         for doc in found:
             spans += len(doc.spans)
             read += len(words_of(doc))
@@ -60,9 +59,9 @@ def predict(
     seconds = time.perf_counter() - start
     report_lost(docs.lost, f"read {corpus}")
     report_lost(lost, f"wrote {out}")
-    unread, cut = (read - tagger.words_read, tagger.words_cut) if isinstance(tagger, Tagger) else (0, 0)
-    if cut:
-        say(f"{cut:,} words are too long to be read to their end")
+    unread = tagger.words_unread
+    if tagger.words_truncated:
+        say(f"{tagger.words_truncated:,} words were truncated (too long for the encoder)")
     if json:
         rate = docs.documents / seconds
         print_json(

@@ -14,6 +14,8 @@ from lacuner.data import Document, Span
 class LookupTagger:
     """Finds again, word for word, the names that were labelled; a name has the label it had most often."""
 
+    words_truncated = words_unread = 0  # as in `Tagger`: lookup reads every word in full
+
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
         self._matcher = Matcher([Entry(surface, label) for surface, label in sorted(names.items())], case="exact")
@@ -22,8 +24,11 @@ class LookupTagger:
     def labels(self) -> tuple[str, ...]:
         return tuple(sorted(set(self.names.values())))
 
-    def predict(self, docs: Iterable[Document]) -> Iterator[Document]:
-        """The documents with the names found in them, the longest where they overlap."""
+    def predict(self, docs: Iterable[Document], *, on_long: str = "window") -> Iterator[Document]:
+        """The documents with the names found in them, the longest where they overlap.
+
+        `on_long` is accepted, as in `Tagger`, and has no effect: there are no windows.
+        """
         for doc in docs:
             hits = self._matcher.hits_in_words(doc.text, doc.words)[0] if doc.words else self._matcher.hits(doc.text)
             found = [self._matcher.match(doc.text, hit) for hit in hits]

@@ -23,10 +23,10 @@ class Tagger:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.words_read = 0
-        """Words that have been read so far, in all documents."""
-        self.words_cut = 0
-        """Different words, group by group, that were too long to be read to their end."""
+        self.words_truncated = 0
+        """Words so far that the encoder truncated; a word that occurs several times in a group counts once."""
+        self.words_unread = 0
+        """Words so far that were truncated or that no window covered."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -44,8 +44,9 @@ class Tagger:
         while group := list(islice(stream, AT_ONCE)):
             sentences = cut_sentences(group, self.model.encoder, window=window, on_long=on_long)
             features = self.model.encoder.prepare(sentences.words)
-            self.words_read += sentences.words_read
-            self.words_cut += features.cut
+            total = sum(len(doc.words or ()) for doc in group)
+            self.words_truncated += features.cut
+            self.words_unread += total - sentences.words_read + features.cut
             found = self.find(features, budget)
             yield from assemble(group, sentences, found, self.labels)
 
