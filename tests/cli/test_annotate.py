@@ -181,10 +181,10 @@ def test_gold_for_some_of_the_documents(run: Run, tmp_path: Path, gold: list[Doc
 @pytest.mark.parametrize(
     ("gold", "sentence"),
     [
-        ([truth("Brum", "d1")], "the gold document 'd1' has another text in the corpus, from character 2"),
-        ([truth("Alda", "d0"), truth("Dun", "x")], "gold.jsonl:2: the gold document 'x' is not in the corpus"),
-        ([truth("Dun", "1")], "gold.jsonl:1: the gold document '1' is not in the corpus"),
-        ([truth("Alda", "d0")] * 3, "the gold document 'd0' is not in the corpus"),
+        ([truth("Brum", "d1")], "gold document 'd1' has another text in the corpus, from character 2"),
+        ([truth("Alda", "d0"), truth("Dun", "x")], "gold.jsonl:2: gold document 'x' is not in the corpus"),
+        ([truth("Dun", "1")], "gold.jsonl:1: gold document '1' is not in the corpus"),
+        ([truth("Alda", "d0")] * 3, "gold document 'd0' is not in the corpus"),
         ([*(truth(doc.text[:-10], doc.id) for doc in PLACES), truth("Dun", "x")], "'x' is not in the corpus"),
         ([], "gold.jsonl: there is no document in this gold"),
     ],

@@ -3,11 +3,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-import pytest
-
 from lacuner.data import Document, Span
-from lacuner.errors import CorpusError
-from lacuner.evaluate import Count, pair, score
+from lacuner.evaluate import Count, score
 from lacuner.noise import measure
 
 TEXT = "Mara Teel left Halden for the Bank of Oslo"
@@ -72,41 +69,3 @@ def test_spans_that_do_not_fit_the_words_are_counted_and_said() -> None:
     scores = score([GOLD], [guess])
     assert scores.exact.predicted == 1
     assert scores.lost.counts["span does not fit the words"] == 1
-
-
-def docs(*names: str) -> list[Document]:
-    return [Document(name, f"text {name}") for name in names]
-
-
-def test_pairing_by_order_then_by_id() -> None:
-    assert [(a.id, b.id) for a, b in pair(docs("a", "b"), docs("a", "b"))] == [("a", "a"), ("b", "b")]
-    assert [(a.id, b.id) for a, b in pair(docs("a", "b", "c"), docs("a", "c", "b"))] == [
-        ("a", "a"),
-        ("b", "b"),
-        ("c", "c"),
-    ]
-    same_text = [Document("1", "x"), Document("2", "x")]
-    assert len(list(pair(same_text, [Document("7", "x"), Document("8", "x")]))) == 2
-
-
-@pytest.mark.parametrize(
-    ("gold", "other", "words"),
-    [
-        (docs("a", "b"), docs("a"), "fewer documents"),
-        (docs("a"), docs("a", "b"), "fewer documents"),
-        (docs("a", "b"), docs("b", "c"), "'a' is not in the other corpus"),
-        (docs("b", "a"), docs("a", "b", "c"), "'c' is not in gold"),
-        (docs("a"), [Document("a", "text b")], "from character 5 on"),
-    ],
-)
-def test_half_of_the_documents_is_no_score(gold: list[Document], other: list[Document], words: str) -> None:
-    with pytest.raises(CorpusError, match=words):
-        list(pair(gold, other))
-
-
-def test_white_space_that_a_column_file_has_lost_is_named() -> None:
-    gold, found = Document("1", "Mara Teel left ."), Document("1", "Mara Teel left.")
-    with pytest.raises(CorpusError, match=r"other white space in the other corpus, from character 14 on; column files"):
-        list(pair([gold], [found]))
-    with pytest.raises(CorpusError, match=r"another text in the other corpus, from character 10 on"):
-        list(pair([gold], [replace(found, text="Mara Teel went.")]))

@@ -16,7 +16,7 @@ import torch
 
 from lacuner.data import Document, Span
 from lacuner.demo import build
-from lacuner.evaluate.calibration import calibrate, confidence, judgeable, rightness
+from lacuner.evaluate.calibration import calibrate, exact_match, label_confidence, select_complete
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.factory import build_head
 from lacuner.models.lookup import LookupTagger
@@ -34,28 +34,28 @@ def test_a_bin_is_the_share_of_its_sentences() -> None:
     scores = rng.random(1000)
     right = rng.random(1000) < scores
     found = calibrate(scores, right, 20)
-    assert len(found.right) == 20 and found.sizes.tolist() == [50] * 20
+    assert len(found.accuracy) == 20 and found.sizes.tolist() == [50] * 20
     order = np.argsort(scores)
     for number in range(20):
         mine = order[50 * number : 50 * (number + 1)]
-        assert found.right[number] == pytest.approx(right[mine].mean())
-        assert (found(scores[mine]) == found.right[number]).all()
+        assert found.accuracy[number] == pytest.approx(right[mine].mean())
+        assert (found(scores[mine]) == found.accuracy[number]).all()
     assert np.abs(found(scores) - scores).mean() < 0.1
-    assert found(np.array([-5.0, 5.0])).tolist() == [found.right[0], found.right[-1]]
+    assert found(np.array([-5.0, 5.0])).tolist() == [found.accuracy[0], found.accuracy[-1]]
 
 
 @pytest.mark.parametrize(("sentences", "bins"), [(1, 1), (9, 1), (40, 4), (500, 50), (5000, 50)])
 def test_few_sentences_have_few_bins(sentences: int, bins: int) -> None:
     found = calibrate(np.linspace(0, 1, sentences), np.ones(sentences, dtype=bool))
-    assert len(found.right) == bins and found.sizes.sum() == sentences and (found.right == 1).all()
+    assert len(found.accuracy) == bins and found.sizes.sum() == sentences and (found.accuracy == 1).all()
 
 
 def test_scores_that_are_the_same_share_a_bin() -> None:
     scores = np.array([0.5] * 30 + [1.0] * 70)
     found = calibrate(scores, np.arange(100) < 15, 10)
-    assert found.sizes.tolist() == [30, 70] and found.right.tolist() == [0.5, 0.0]
+    assert found.sizes.tolist() == [30, 70] and found.accuracy.tolist() == [0.5, 0.0]
     same = calibrate(np.ones(100), np.arange(100) < 25, 10)
-    assert same.right.tolist() == [0.25]
+    assert same.accuracy.tolist() == [0.25]
 
 
 def test_without_held_out_gold_a_score_is_itself() -> None:
@@ -66,7 +66,7 @@ def test_without_held_out_gold_a_score_is_itself() -> None:
 def test_confidence_equals_the_formula() -> None:
     m, p = np.array([0.0, 0.5, 1.0, 0.9]), np.array([0.3, 0.4, 0.0, 0.9])
     want = [min(0.95, a + (1 - a) * b) for a, b in zip(m, p, strict=True)]
-    assert confidence(m, p).tolist() == pytest.approx(want) and max(want) == 0.95
+    assert label_confidence(m, p).tolist() == pytest.approx(want) and max(want) == 0.95
 
 
 def test_parts_are_even_and_copies_stay_together() -> None:
@@ -103,7 +103,7 @@ def test_nobody_judges_what_it_has_seen(all_parts: bool) -> None:
 
 def test_gold_that_cannot_judge_is_not_asked() -> None:
     docs = [replace(DOCS[0], complete=False), replace(DOCS[1], unsure=(Span(0, 1, ""),)), DOCS[2]]
-    assert judgeable(docs) == [DOCS[2]]
+    assert select_complete(docs) == [DOCS[2]]
     scores, right = held_out(docs, 3, lambda *_: None, True)
     assert len(scores) == len(right) == 0
 
@@ -111,7 +111,7 @@ def test_gold_that_cannot_judge_is_not_asked() -> None:
 def test_right_means_every_span_and_nothing_else() -> None:
     doc = Document("1", "a b c", spans=(Span(0, 1, "X", 0.5), Span(2, 3, "Y")))
     others = [replace(doc, spans=spans) for spans in (doc.spans[::-1], doc.spans[:1], (*doc.spans, Span(4, 5, "X")))]
-    assert rightness([doc] * 3, others).tolist() == [True, False, False]
+    assert exact_match([doc] * 3, others).tolist() == [True, False, False]
 
 
 def crf_tagger(docs: Sequence[Document]) -> Tagger:

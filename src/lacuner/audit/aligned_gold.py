@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from lacuner.corpus.words import to_words, words_of
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError
-from lacuner.evaluate.align import pair
+from lacuner.evaluate.align import align
 from lacuner.models.types import Annotation
 from lacuner.techniques.label_issues import Suspect, context
 from lacuner.training.identity import canonical
@@ -20,7 +20,7 @@ def aligned(weak: Sequence[Document], gold: Sequence[Document]) -> list[tuple[Do
     """Weak documents as recipes see them, in that order, each with its truth: the same with the spans of gold."""
     spans: dict[int, tuple[Span, ...]] = {}
     seen: list[Document] = []
-    for real, mine in pair(gold, weak):
+    for real, mine in align(gold, weak):
         words_of(mine)
         seen.append(replace(mine, complete=bool(mine.complete)))
         spans[id(seen[-1])] = real.spans

@@ -15,7 +15,8 @@ from lacuner.corpus import read
 from lacuner.data import Document
 from lacuner.errors import CorpusError, ModelFileError
 from lacuner.evaluate import Count
-from lacuner.evaluate.calibration import Calibration, calibrate, judgeable
+from lacuner.evaluate.align import gold_by_text
+from lacuner.evaluate.calibration import Calibration, calibrate, select_complete
 from lacuner.reporting.svg import SOFT, Axes, Look, Panel, Picture, look_of
 from lacuner.techniques.label_completion import COMPLETED
 
@@ -71,7 +72,7 @@ def judge_completion(run_folder: str | PathLike[str], gold: Iterable[Document]) 
     there = {number: path for number, path in rounds.items() if path.is_file()}
     if not there:
         raise ModelFileError("this run has completed no labels", file=run_folder)
-    known = {doc.text: _places(doc) for doc in judgeable(list(gold))}
+    known = {text: _places(doc) for text, doc in gold_by_text(select_complete(list(gold))).items()}
     return {number: _judge(path, known) for number, path in there.items()}
 
 
@@ -172,7 +173,7 @@ class _Confidence:
         axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1)
         for name, judged in self.runs.items():
             bins, look = judged.bins(), self.looks[name]
-            axes.plot(bins.means, bins.right, color=look.colour, marker=look.marker, markersize=4)
+            axes.plot(bins.means, bins.accuracy, color=look.colour, marker=look.marker, markersize=4)
         axes.set_xlabel("confidence")
         axes.set_ylabel("share wholly right")
         axes.set_xlim(-0.02, 1.02)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from lacuner.annotate.report import Labelling
     from lacuner.cli.console import Watched
     from lacuner.data import Document
-    from lacuner.errors import CorpusError
 
 SUSPICIOUS = 30
 
@@ -81,6 +80,7 @@ def annotate(
     from lacuner.cli.console import Watched, print_json, say
     from lacuner.cli.labelling_sources import dictionary_sources, named_pairs, rule_sources, stop_terms, unused_terms
     from lacuner.corpus import write
+    from lacuner.evaluate.align import align_partial
     from lacuner.noise import Measuring
 
     _check(bool(dictionary or regex or capitalised), workers, out)
@@ -99,7 +99,7 @@ def annotate(
     weak = annotated(docs, sources, tally=tally, workers=workers or usable_cores(), **combining)
 
     def seen() -> Iterator[Document]:
-        for real, doc in _with_gold(truth, weak) if truth else ((None, doc) for doc in weak):
+        for real, doc in align_partial(_read_gold(truth), weak) if truth else ((None, doc) for doc in weak):
             unseen.discard(doc.id)
             examples.add(doc, real)
             if real is not None and judgement is not None:
@@ -171,73 +171,13 @@ def _account_for(
         )
 
 
-def _with_gold(gold: Watched, docs: Iterable[Document]) -> Iterator[tuple[Document | None, Document]]:
-    """Each document with the truth about it, or None if gold does not have it.
-
-    As long as gold comes in the same order it needs no memory; from the first document that differs on, what is left
-    of it is held. Documents are the same if their texts are; among several of the same text the id decides.
-    """
+def _read_gold(gold: Watched) -> Iterator[Document]:
+    """Gold documents; an error if there is none."""
     from lacuner.errors import CorpusError
 
-    truth, ordered = iter(gold), True
-    ahead = next(truth, None)
-    if ahead is None:
+    yield from gold
+    if not gold.documents:
         raise CorpusError("there is no document in this gold", file=gold.path)
-    held = _Held()
-    for doc in docs:
-        if ordered and ahead is not None and not (ahead.text == doc.text and _may_be(ahead.id, doc.id)):
-            ordered = False
-            held = _Held([ahead, *truth])
-        if ordered:
-            yield ahead, doc
-            ahead = next(truth, None) if ahead is not None else None
-        else:
-            yield held.take(doc), doc
-    left = ahead if ordered else held.first()
-    if left is not None:
-        raise _gold_error(left, "is not in the corpus: no document is left there that has its text")
-
-
-def _may_be(one: str, other: str) -> bool:
-    """Whether two ids may mean the same document: those that are mere numbers were given by the reader."""
-    return one == other or one.isdecimal() or other.isdecimal()
-
-
-class _Held:
-    """Gold documents by text."""
-
-    def __init__(self, docs: Iterable[Document] = ()) -> None:
-        self._by_text: dict[str, list[Document]] = {}
-        self._by_id: dict[str, Document] = {}
-        for doc in docs:
-            self._by_text.setdefault(doc.text, []).append(doc)
-            self._by_id[doc.id] = doc
-
-    def take(self, doc: Document) -> Document | None:
-        """The truth about a document, once."""
-        same = self._by_text.get(doc.text)
-        if not same:
-            other = self._by_id.get(doc.id)
-            if other is None or doc.id.isdecimal():
-                return None
-            pairs = enumerate(zip(other.text, doc.text, strict=False))
-            at = next((i for i, (a, b) in pairs if a != b), min(len(other.text), len(doc.text)))
-            raise _gold_error(other, f"has another text in the corpus, from character {at} on")
-        found = next((each for each in same if each.id == doc.id), same[0])
-        same.remove(found)
-        self._by_id.pop(found.id, None)
-        return found
-
-    def first(self) -> Document | None:
-        """One that was not taken, if there is any."""
-        return next((doc for same in self._by_text.values() for doc in same), None)
-
-
-def _gold_error(doc: Document, problem: str) -> CorpusError:
-    from lacuner.errors import CorpusError
-
-    file, line = (doc.where.file, doc.where.line) if doc.where else (None, None)
-    return CorpusError(f"the gold document {doc.id!r} {problem}", file=file, line=line)
 
 
 def _show(labelling: Labelling, lint: bool) -> None:

@@ -1,6 +1,6 @@
 """How good are these spans? One scorer, on spans, for everything."""
 
-from lacuner.evaluate.align import pair
+from lacuner.evaluate.align import align
 from lacuner.evaluate.scores import Count, Evaluation, Scoring, score
 
-__all__ = ["Count", "Evaluation", "Scoring", "pair", "score"]
+__all__ = ["Count", "Evaluation", "Scoring", "align", "score"]

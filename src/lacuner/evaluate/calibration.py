@@ -1,4 +1,4 @@
-"""TODO docstring."""
+"""Histogram binning: from a model's score of a sentence to the share of held-out sentences that it gets right."""
 
 from __future__ import annotations
 
@@ -10,67 +10,74 @@ import numpy as np
 
 from lacuner.data import Document
 
-MOST_BINS = 50
-
-
-LEAST = 10
-"""Sentences that a bin has at least, where there are so many."""
-
-
-MOST_CONFIDENCE = 0.95
+MAX_BINS = 50
+MIN_BIN_SIZE = 10
+"""Sentences per bin, at least, if there are that many."""
+MAX_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Histogram binning: from scores to the share of held-out sentences with such scores that were wholly right."""
+    """Bins of held-out sentences, by score; an array with one number per bin unless stated otherwise."""
 
     edges: np.ndarray
-    """Between bins: one less than there are bins."""
-    right: np.ndarray
-    """The share of each bin's sentences that were right."""
+    """Scores that separate the bins, `[bins - 1]`."""
+    accuracy: np.ndarray
+    """Share of a bin's sentences that are an exact match."""
     sizes: np.ndarray
+    """Number of sentences in a bin."""
     means: np.ndarray
-    """Each bin's mean score."""
+    """Mean score in a bin."""
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        if not len(self.right):
-            return scores  # nobody knows better
-        found: np.ndarray = self.right[np.searchsorted(self.edges, scores, side="right")]
-        return found
+        """Calibrated scores: the accuracy of each score's bin. Without any bin, scores stay as they are."""
+        if not len(self.accuracy):
+            return scores
+        return np.asarray(self.accuracy[np.searchsorted(self.edges, scores, side="right")])
 
     def as_json(self) -> dict[str, Any]:
-        rows = zip(self.means.tolist(), self.right.tolist(), self.sizes.tolist(), strict=True)
+        rows = zip(self.means.tolist(), self.accuracy.tolist(), self.sizes.tolist(), strict=True)
         bins = [{"score": round(mean, 6), "right": round(share, 6), "sentences": size} for mean, share, size in rows]
         return {"sentences": int(self.sizes.sum()), "bins": bins, "edges": [round(e, 9) for e in self.edges.tolist()]}
 
 
-def calibrate(scores: np.ndarray, right: np.ndarray, most: int = MOST_BINS) -> Calibration:
-    """Bins of about as many sentences each; fewer where there are few sentences, or where scores are the same."""
-    nothing = np.zeros(0)
+def calibrate(scores: np.ndarray, correct: np.ndarray, max_bins: int = MAX_BINS) -> Calibration:
+    """Fit a calibration to scores and to whether the prediction was an exact match, both `[sentences]`.
+
+    Bins have about the same number of sentences. There are fewer bins if there are few sentences or equal scores.
+
+    >>> calibration = calibrate(np.arange(20) / 20, np.arange(20) >= 15)
+    >>> calibration(np.array([0.1, 0.9])).tolist()
+    [0.0, 0.5]
+    """
+    empty = np.zeros(0)
     if not len(scores):
-        return Calibration(nothing, nothing, nothing.astype(np.int64), nothing)
-    count = max(min(most, len(scores) // LEAST), 1)
+        return Calibration(empty, empty, empty.astype(np.int64), empty)
+    count = max(min(max_bins, len(scores) // MIN_BIN_SIZE), 1)
     ranked = np.sort(scores)
     edges = np.unique(ranked[[len(ranked) * i // count for i in range(1, count)]])
-    edges = edges[edges > ranked[0]]  # else the lowest bin would be empty
-    place = np.searchsorted(edges, scores, side="right")
-    sizes = np.bincount(place, minlength=len(edges) + 1)
-    shares, means = (np.bincount(place, each, minlength=len(edges) + 1) / sizes for each in (right, scores))
-    return Calibration(edges, shares, sizes, means)
+    edges = edges[edges > ranked[0]]  # otherwise the lowest bin would be empty
+    bin_of = np.searchsorted(edges, scores, side="right")
+    sizes = np.bincount(bin_of, minlength=len(edges) + 1)
+    accuracy, means = (np.bincount(bin_of, values, minlength=len(edges) + 1) / sizes for values in (correct, scores))
+    return Calibration(edges, accuracy, sizes, means)
 
 
-def confidence(trusted: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
-    """`min(0.95, m + (1 - m) p)`: weak labels are trusted, the rest is as good as the prediction."""
-    found: np.ndarray = np.minimum(MOST_CONFIDENCE, trusted + (1 - trusted) * accuracy)
-    return found
+def label_confidence(labeled_share: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
+    """Confidence in completed sentences, `min(0.95, m + (1 - m) p)`.
+
+    Weak labels, a share m of the words, are taken to be right; the other words are right with the calibrated accuracy
+    p of the prediction.
+    """
+    return np.asarray(np.minimum(MAX_CONFIDENCE, labeled_share + (1 - labeled_share) * accuracy))
 
 
-def judgeable(docs: Sequence[Document]) -> list[Document]:
-    """Those that can tell whether a sentence is wholly right."""
+def select_complete(docs: Sequence[Document]) -> list[Document]:
+    """Documents that can tell whether a prediction is an exact match: complete, with nothing unsure."""
     return [doc for doc in docs if doc.complete and not doc.unsure]
 
 
-def rightness(gold: Sequence[Document], predicted: Sequence[Document]) -> np.ndarray:
-    """Of which documents every span is right and there."""
-    both = zip(gold, predicted, strict=True)
-    return np.array([{s[:3] for s in a.spans} == {s[:3] for s in b.spans} for a, b in both], dtype=bool)
+def exact_match(gold: Sequence[Document], predicted: Sequence[Document]) -> np.ndarray:
+    """Whether the predicted spans of a document are exactly those of gold, `[documents]`."""
+    pairs = zip(gold, predicted, strict=True)
+    return np.array([{s.key for s in a.spans} == {s.key for s in b.spans} for a, b in pairs], dtype=bool)

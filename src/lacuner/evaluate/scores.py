@@ -14,7 +14,7 @@ from typing import Any
 from lacuner.corpus.tags import Chunk, encode
 from lacuner.corpus.words import flatten, to_words, words_of
 from lacuner.data import Document, Lost, Span
-from lacuner.evaluate.align import pair
+from lacuner.evaluate.align import align
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,9 @@ class Scoring:
 
 
 def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Evaluation:
-    """Score predictions against gold; the two are paired as `pair` says."""
+    """Score predictions against gold; the two are paired as `align` says."""
     scoring = Scoring()
-    for mine, yours in pair(gold, predicted):
+    for mine, yours in align(gold, predicted):
         scoring.add(mine, yours)
     return scoring.result()
 
@@ -174,7 +174,7 @@ def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Evaluation
 def count_exact(gold: Iterable[Document], predicted: Iterable[Document]) -> Count:
     """The exact score alone, which is most of what a training wants to know, in a fraction of the time."""
     total = Counter[str]()
-    for mine, yours in pair(gold, predicted):
+    for mine, yours in align(gold, predicted):
         real, found = _places(mine.spans), _places(yours.spans)
         total.update(correct=len(real & found), predicted=len(found), gold=len(real))
     return Count(**total)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from lacuner.data import Document
-from lacuner.evaluate.align import pair
+from lacuner.evaluate.align import align
 
 SAMPLES = 10_000
 _AT_ONCE = 2_000
@@ -47,7 +47,7 @@ class Comparison:
 def sentence_counts(gold: Iterable[Document], predicted: Iterable[Document]) -> np.ndarray:
     """For each gold document: how many spans are correct, predicted and there; `[documents, 3]`."""
     rows = []
-    for mine, yours in pair(gold, predicted):
+    for mine, yours in align(gold, predicted):
         real, found = ({span[:3] for span in doc.spans} for doc in (mine, yours))
         rows.append((len(real & found), len(found), len(real)))
     return np.array(rows, dtype=np.int64).reshape(-1, 3)

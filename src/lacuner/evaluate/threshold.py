@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from lacuner.data import Document
-from lacuner.evaluate.align import pair
+from lacuner.evaluate.align import align
 from lacuner.evaluate.scores import Count
 
 THRESHOLDS = 1 / (1 + np.exp(-np.arange(-7.0, 6.1, 0.5)))
@@ -22,7 +22,7 @@ def best_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> t
     right: list[float] = []
     wrong: list[float] = []
     there = 0
-    for truth, found in pair(gold, predicted):
+    for truth, found in align(gold, predicted):
         known = {span[:3] for span in truth.spans}
         there += len(known)
         for span in found.spans:

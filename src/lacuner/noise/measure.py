@@ -12,7 +12,7 @@ from typing import Any
 
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
-from lacuner.evaluate.align import pair
+from lacuner.evaluate.align import align
 from lacuner.evaluate.scores import Evaluation, Scoring
 
 KINDS = ("correct", "missing", "wrong type", "wrong boundary", "wrong type and boundary", "spurious")
@@ -107,9 +107,9 @@ class Measuring:
 
 
 def measure(weak: Iterable[Document], gold: Iterable[Document]) -> Measurement:
-    """Compare weak labels with gold, document by document, paired as `pair` says."""
+    """Compare weak labels with gold, document by document, paired as `align` says."""
     measuring = Measuring()
-    for mine, yours in pair(gold, weak):
+    for mine, yours in align(gold, weak):
         measuring.add(yours, mine)
     return measuring.result()
 

@@ -36,7 +36,14 @@ from lacuner.config import Config as BaseConfig
 from lacuner.config import OnlyWith
 from lacuner.data import Document, Lost, Splits
 from lacuner.errors import ConfigError
-from lacuner.evaluate.calibration import MOST_BINS, Calibration, calibrate, confidence, judgeable, rightness
+from lacuner.evaluate.calibration import (
+    MAX_BINS,
+    Calibration,
+    calibrate,
+    exact_match,
+    label_confidence,
+    select_complete,
+)
 from lacuner.losses.noise_aware import noise_aware_loss
 from lacuner.models.config import CRFHeadConfig, EncoderConfig
 from lacuner.models.storage import AnyTagger, load
@@ -82,7 +89,7 @@ class Config(BaseConfig):
     not trusted by their confidence, 0 where they are."""
     parts: Annotated[int, _NOISE_AWARE] = Field(4, ge=2)
     """Into how many parts gold is cut, to be judged by a model that has not seen it."""
-    bins: Annotated[int, _NOISE_AWARE] = Field(MOST_BINS, ge=1)
+    bins: Annotated[int, _NOISE_AWARE] = Field(MAX_BINS, ge=1)
     """Bins of the calibration at most; fewer where there is little gold."""
     noisy_epochs: int = Field(5, ge=1)
     """Epochs with gold and weak sentences together."""
@@ -167,7 +174,7 @@ class _Needle:
         sure = None
         if self.noise_aware:
             calibration = self._judged(asked) if elsewhere else self._calibration()
-            sure = confidence(completed.trusted, calibration(completed.scores))
+            sure = label_confidence(completed.trusted, calibration(completed.scores))
             write_confidence(run.folder, calibration, sure, number)
         write_completed(run.folder, self.gold, completed, sure, number)
         lost = Lost()
@@ -180,9 +187,9 @@ class _Needle:
         """How often another run's tagger is right about gold, which it should not have seen."""
         if _has_learned(self.config.complete_from or Path(), self.run.identity["data"]["gold"]):
             self.run.say("needle: the run that completes has learned from this very gold: it seems surer than it is")
-        asked = judgeable(self.gold)
+        asked = select_complete(self.gold)
         found, scores = scored(tagger, asked)
-        return self._said(calibrate(scores, rightness(asked, found), self.config.bins))
+        return self._said(calibrate(scores, exact_match(asked, found), self.config.bins))
 
     def _calibration(self) -> Calibration:
         """How often a model like the initial one is right about gold that it has not seen."""
@@ -193,7 +200,7 @@ class _Needle:
         return self._own
 
     def _said(self, calibration: Calibration) -> Calibration:
-        bins, sentences = len(calibration.right), int(calibration.sizes.sum())
+        bins, sentences = len(calibration.accuracy), int(calibration.sizes.sum())
         few = f", not {self.config.bins}: there is too little gold for more, or it was equally sure of too many"
         few = "" if bins == self.config.bins else few
         self.run.say(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lacuner.data import Document, Splits
-from lacuner.evaluate import pair
+from lacuner.evaluate import align
 from lacuner.models.tagger import Tagger
 from lacuner.training.config import PlainConfig
 from lacuner.training.run_folder import Run
@@ -28,7 +28,7 @@ Config = PlainConfig
 
 def train(splits: Splits, config: PlainConfig, run: Run) -> Tagger:
     """Learn from `splits.weak`, with the gaps that `splits.gold` shows left out."""
-    told = [_without_gaps(weak, gold) for gold, weak in pair(splits.gold or (), splits.weak or ())]
+    told = [_without_gaps(weak, gold) for gold, weak in align(splits.gold or (), splits.weak or ())]
     return learn(told, splits.dev, config, run)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lacuner.data import Document
 from lacuner.errors import TrainingError
-from lacuner.evaluate.calibration import judgeable, rightness
+from lacuner.evaluate.calibration import exact_match, select_complete
 from lacuner.models.inference import score_corpus
 from lacuner.models.model import Model
 from lacuner.models.storage import AnyTagger
@@ -69,10 +69,10 @@ def held_out(gold: Sequence[Document], parts: int, learn: Learn, all_parts: bool
     part = parts_of(gold, parts)
     scores, right = [np.zeros(0)], [np.zeros(0, dtype=bool)]
     for number in range(parts if all_parts else 1):
-        asked = judgeable([doc for doc, its in zip(gold, part.tolist(), strict=True) if its == number])
+        asked = select_complete([doc for doc, its in zip(gold, part.tolist(), strict=True) if its == number])
         tagger = learn(part != number, f"calibrate/{number + 1}") if asked else None
         if tagger is not None:
             found, sure = scored(tagger, asked)
             scores.append(sure)
-            right.append(rightness(asked, found))
+            right.append(exact_match(asked, found))
     return np.concatenate(scores), np.concatenate(right)

@@ -239,6 +239,6 @@ def write_confidence(folder: Path, calibration: Calibration, found: np.ndarray, 
     about = {"calibration": calibration.as_json(), "confidence": {"sentences": len(found), "quartiles": quantiles}}
     with atomic_write(folder / f"confidence{end}.json") as stream:
         stream.write((json.dumps(about, indent=1) + "\n").encode())
-    picture = reliability_picture(calibration.means, calibration.right, calibration.sizes, found)
+    picture = reliability_picture(calibration.means, calibration.accuracy, calibration.sizes, found)
     with atomic_write(folder / f"reliability{end}.svg") as stream:
         stream.write(picture.encode())
