@@ -1,67 +1,79 @@
-"""The same work on several cores: in order, in bounded memory, with the same result."""
+"""Child processes: an ordered map over a process pool, and JSON requests that each run in a new Python process."""
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed, wait
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from typing import Any, TypeVar
+
+from lacuner.errors import ConfigError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Request = dict[str, Any]
 
 AHEAD = 2
-"""Items under way for each worker: one in work, one waiting."""
-
-PATIENCE = 0.5
-"""Seconds between two looks of a worker after its parent."""
+"""Items submitted per pool worker: one being processed, one waiting."""
+PARENT_POLL_SECONDS = 0.5
 
 
 def usable_cores() -> int:
-    """The cores this process may use."""
+    """Number of CPU cores that this process may use.
+
+    >>> usable_cores() >= 1
+    True
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(
+def map_in_order(
     items: Iterable[Item], work: Callable[[Item], Result], workers: int, start: str | None = None
 ) -> Iterator[tuple[Item, Result]]:
-    """Each item with its result, in the order of the items, never holding more than a few of them.
+    """Apply `work` to every item in a process pool; yield `(item, result)` in input order, in bounded memory.
 
-    Workers inherit `work` where processes can be forked (Linux), so that it may be anything and takes no second room
-    in memory. Elsewhere it is sent to them; what cannot be sent is done here, in one process.
+    Where processes can be forked (Linux), workers inherit `work`, so it may be any object and is not copied. Elsewhere
+    it is pickled; if that is impossible, everything runs in this process.
+
+    >>> list(map_in_order([1, 2, 3], float, workers=1))
+    [(1, 1.0), (2, 2.0), (3, 3.0)]
     """
     start = start or ("fork" if sys.platform == "linux" else "spawn")
-    if workers <= 1 or (start != "fork" and not _can_be_sent(work)):
+    if workers <= 1 or (start != "fork" and not _can_be_pickled(work)):
         for item in items:
             yield item, work(item)
         return
-    pool = ProcessPoolExecutor(workers, get_context(start), _begin, (work, os.getpid()))
-    under_way: deque[tuple[Item, Future[Result]]] = deque()
+    pool = ProcessPoolExecutor(workers, get_context(start), _start_worker, (work, os.getpid()))
+    pending: deque[tuple[Item, Future[Result]]] = deque()
     try:
         for item in items:
-            under_way.append((item, pool.submit(_do, item)))
-            if len(under_way) >= AHEAD * workers:
-                item, future = under_way.popleft()
+            pending.append((item, pool.submit(_work_on, item)))
+            if len(pending) >= AHEAD * workers:
+                item, future = pending.popleft()
                 yield item, future.result()
-        while under_way:
-            item, future = under_way.popleft()
+        while pending:
+            item, future = pending.popleft()
             yield item, future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _can_be_sent(work: object) -> bool:
+def _can_be_pickled(work: object) -> bool:
     try:
         ForkingPickler.dumps(work)
-    except Exception:  # there are as many kinds of refusal as of objects
+    except Exception:  # every class may fail in its own way
         return False
     return True
 
@@ -69,34 +81,129 @@ def _can_be_sent(work: object) -> bool:
 _work: Callable[[Any], Any]
 
 
-def _begin(work: Callable[[Any], Any], parent: int) -> None:
-    """First thing in a worker."""
-    global _work  # noqa: PLW0603 (the only way to hand something to a worker once)
+def _start_worker(work: Callable[[Any], Any], parent: int) -> None:
+    """Initialise a pool worker."""
+    global _work  # noqa: PLW0603 (the only way to hand an object to a worker once)
     _work = work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and ends us
-    gc.freeze()  # the collector would otherwise copy inherited memory by looking at it
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent receives it too, and shuts the pool down
+    gc.freeze()  # a garbage collection would write to inherited pages, which copies them
+    threading.Thread(target=_exit_without, args=(parent,), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
-    """End this worker when its parent is gone: who is killed tells nobody, and workers would wait for ever.
+def _exit_without(parent: int) -> None:
+    """Exit when the parent process is gone: if it is killed, its workers would wait for ever.
 
-    (The kernel's own signal for this comes already when the *thread* that made the worker ends.)
+    (PR_SET_PDEATHSIG is no alternative: it fires when the *thread* that created the worker ends.)
     """
     while os.getppid() == parent:
-        time.sleep(PATIENCE)
+        time.sleep(PARENT_POLL_SECONDS)
     os._exit(1)
 
 
-def _do(item: Any) -> Any:
+def _work_on(item: Any) -> Any:
     return _work(item)
 
 
-def die_with_parent() -> None:
-    """Whoever started this process holds its standard input open; when that ends, nobody waits for the result."""
+def run_requests(
+    program: str,
+    requests: Sequence[Request],
+    workers: int,
+    on_exit: Callable[[Request, str | None], None],
+    log: Callable[[str], None],
+    threads: int = 1,
+) -> None:
+    """Run each request in a Python process of its own, `workers` at a time.
 
-    def wait() -> None:
+    A child process calls `main()` of the module `program`, which gets its request from `read_request`. Each line that
+    it prints is passed to `log`. When it ends, `on_exit` is called in this thread with the request and None, or a
+    description of the failure. If this function is interrupted, or `on_exit` raises, all children are killed.
+    """
+    count = str(threads)  # and no spinning: a thread that waits actively takes time from the other processes
+    env = {**os.environ, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OMP_WAIT_POLICY": "PASSIVE"}
+    children: list[subprocess.Popen[str]] = []
+    with ThreadPoolExecutor(max(workers, 1)) as pool:
+        futures = {pool.submit(_run_child, program, request, env, log, children): request for request in requests}
+        try:
+            for future in as_completed(futures):
+                on_exit(futures[future], future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            running = True
+            while running:  # again and again: a thread may just be starting a child
+                for child in list(children):
+                    child.kill()
+                running = bool(wait(futures, timeout=0.1).not_done)
+            raise
+
+
+def _run_child(
+    program: str,
+    request: Request,
+    env: Mapping[str, str],
+    log: Callable[[str], None],
+    children: list[subprocess.Popen[str]],
+) -> str | None:
+    """Run one request; return a description of the failure, if any."""
+    command = [sys.executable, "-P", "-c", f"from {program} import main; main()"]  # -P: no imports from this folder
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # a session of its own: Ctrl-C reaches only the parent
+    child = subprocess.Popen(command, env=env, start_new_session=True, encoding="utf-8", errors="replace", **pipes)
+    children.append(child)
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
+    errors: list[str] = []
+    reader = threading.Thread(target=errors.extend, args=(child.stderr,), daemon=True)
+    reader.start()
+    with suppress(BrokenPipeError):  # raised if the child dies at once; `errors` will say why
+        child.stdin.write(json.dumps(request) + "\n")
+        child.stdin.flush()  # and left open: the child exits when it is closed
+    for line in child.stdout:
+        log(line.rstrip("\n"))
+    status = child.wait()
+    reader.join()
+    with suppress(BrokenPipeError):
+        child.stdin.close()
+    child.stdout.close()
+    child.stderr.close()
+    if not status:
+        return None
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    return f"the process {how}" + (f": {errors[-1].strip()}" if errors else "")
+
+
+def read_request() -> Request:
+    """Return the request of this child process, and exit as soon as the parent closes standard input or dies."""
+    request: Request = json.loads(sys.stdin.readline())
+
+    def wait_for_parent() -> None:
         sys.stdin.read()
         os._exit(3)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=wait_for_parent, daemon=True).start()
+    return request
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Create a folder and lock it, or fail if another process holds its lock.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as place, lock_folder(Path(place) / "run"), lock_folder(Path(place) / "run"):
+    ...     pass
+    Traceback (most recent call last):
+    lacuner.errors.ConfigError: ...another process is working in this folder
+    """
+    import fcntl  # here, because Windows has no such module
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise ConfigError(f"cannot write in this folder: {error.strerror}", file=folder) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ConfigError("another process is working in this folder", file=folder) from error
+        except OSError as error:
+            raise ConfigError(f"this folder cannot be locked: {error.strerror}", file=folder) from error
+        yield

@@ -31,7 +31,7 @@ from lacuner.annotate.lint import COMMON, NUMBER, SEVERAL, SHORT
 from lacuner.annotate.pipeline import MOST_DOCUMENTS, _LabelChunk
 from lacuner.annotate.statistics import MOST_ROWS
 from lacuner.data import Document, Span
-from lacuner.processes import AHEAD, in_order
+from lacuner.processes import AHEAD, map_in_order
 
 ENTRIES = [Entry("aspirin", "Chemical"), Entry("lead", "Chemical"), Entry("gout", "Disease"), Entry("gout", "Finding")]
 
@@ -108,10 +108,10 @@ def test_workers_change_nothing() -> None:
 def test_work_is_sent_where_it_cannot_be_inherited() -> None:
     chunks = [list(make_docs(5)), list(make_docs(6))]
     work = _LabelChunk(combine([dictionary_source(ENTRIES)]))
-    here = [result[0] for _, result in in_order(chunks, work, 1)]
-    there = [result[0] for _, result in in_order(chunks, work, 2, start="spawn")]
+    here = [result[0] for _, result in map_in_order(chunks, work, 1)]
+    there = [result[0] for _, result in map_in_order(chunks, work, 2, start="spawn")]
     assert here == there
-    assert list(in_order([1, 2], lambda number: number + 1, 2, start="spawn")) == [(1, 2), (2, 3)]
+    assert list(map_in_order([1, 2], lambda number: number + 1, 2, start="spawn")) == [(1, 2), (2, 3)]
 
 
 def double(number: int) -> int:
@@ -128,7 +128,7 @@ def test_only_a_few_items_are_under_way() -> None:
             yield number
 
     given = 0
-    for number, result in in_order(items(), double, 2):
+    for number, result in map_in_order(items(), double, 2):
         assert result == 2 * number == 2 * given
         given += 1
         assert taken - given <= 2 * AHEAD
@@ -141,7 +141,7 @@ def fail(number: int) -> int:
 
 def test_an_error_in_a_worker_is_an_error_here() -> None:
     with pytest.raises(ValueError, match="1"):
-        list(in_order([1, 2, 3], fail, 2))
+        list(map_in_order([1, 2, 3], fail, 2))
 
 
 def test_lost_rows_are_bounded() -> None:
@@ -235,7 +235,7 @@ def test_a_span_without_a_label_contradicts_nothing() -> None:
 
 KILLED = """
 import os, time
-from lacuner.processes import in_order
+from lacuner.processes import map_in_order
 
 def work(number):
     if number > 2:
@@ -243,7 +243,7 @@ def work(number):
     time.sleep(0.2)
     return os.getpid()
 
-for _, worker in in_order(range(9), work, 2):
+for _, worker in map_in_order(range(9), work, 2):
     print(worker, flush=True)
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +12,14 @@ import torch
 
 from lacuner.bench import outputs as files
 from lacuner.bench import runner as run
-from lacuner.bench.grid import Cell, lay_out
+from lacuner.bench.grid import lay_out
+from lacuner.bench.rows import write_row
 from lacuner.bench.runner import Bench
 from lacuner.bench.spec import Spec, load_spec
 from lacuner.bench.worker import pack, perform
+from lacuner.processes import Request
+
+OnExit = Callable[[Request, str | None], None]
 
 SMALL = """
 seeds = [1, 2]
@@ -59,13 +62,13 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Cells run in this process, which has loaded torch already; the keys of those that ran."""
     ran: list[str] = []
 
-    def run_cell(bench: Bench, key: str, cell: Cell, data_folder: Path, out: Path, _: Any) -> dict[str, Any]:
-        ran.append(key)
-        files = bench.spec.data[cell.data].model_dump(mode="json", exclude_none=True)
-        place = {"data_folder": str(data_folder), "run": str(out / "running" / key)}
-        return perform({"cell": cell.as_json(), "files": files, **place})
+    def run_here(_: str, requests: list[Request], workers: int, on_exit: OnExit, log: Callable[[str], None]) -> None:
+        for request in requests:
+            ran.append(request["key"])
+            write_row(Path(request["out"]), perform(request))
+            on_exit(request, None)
 
-    monkeypatch.setattr(run, "_run_cell", run_cell)
+    monkeypatch.setattr(run, "run_requests", run_here)
     return ran
 
 

@@ -62,13 +62,13 @@ import signal
 import sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-from lacuner.bench import run
+from lacuner.bench import runner
 from lacuner.bench.spec import load_spec
 sys.executable = sys.argv[2]
 out = Path(sys.argv[3])
-bench = run.open_bench(load_spec(sys.argv[1], Path()), Path(), out)
+bench = runner.open_bench(load_spec(sys.argv[1], Path()), Path(), out)
 print("ready", flush=True)
-run.run_bench(bench, Path(), out, 1)
+runner.run_bench(bench, Path(), out, 1)
 """
 
 

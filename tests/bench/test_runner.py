@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from lacuner import processes
 from lacuner.bench import runner as run
 from lacuner.bench.datasets import DataSet
 from lacuner.bench.grid import Cell, Gaps
@@ -25,6 +27,7 @@ from lacuner.bench.table import COST
 from lacuner.bench.worker import measure, pack, unpack
 from lacuner.config import load_config
 from lacuner.errors import ConfigError
+from lacuner.processes import lock_folder
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
 from tests.bench.conftest import SMALL
@@ -142,11 +145,9 @@ def test_a_process_that_dies_is_a_failed_cell(
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\necho out of luck >&2\nkill -9 $$\n", encoding="utf-8")
     program.chmod(0o755)
-    monkeypatch.setattr(run.sys, "executable", str(program))
+    monkeypatch.setattr(processes.sys, "executable", str(program))
     run_bench(bench, tmp_path, tmp_path, 2)
-    assert [row["error"] for row in bench.failed.values()] == [
-        "the cell's process was killed by signal 9: out of luck"
-    ] * 2
+    assert [row["error"] for row in bench.failed.values()] == ["the process was killed by signal 9: out of luck"] * 2
 
 
 def test_a_changed_default_makes_a_row_stale(inline: list[str], load: Callable[[str], Spec], tmp_path: Path) -> None:
@@ -172,6 +173,7 @@ def test_another_encoder_of_the_same_name_makes_a_row_stale(
     for row in with_encoder:
         row["contents"] = {"encoder.name": "as it was"}
     (out / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in bench.rows.values()))
+    shutil.rmtree(out / "cells")
     for now, stale in (("as it was", 0), ("another", len(with_encoder)), (None, 0)):
         monkeypatch.setattr(run, "_fingerprint", lambda _, now=now: now)
         again = open_bench(spec, tmp_path, out)
@@ -180,8 +182,24 @@ def test_another_encoder_of_the_same_name_makes_a_row_stale(
 
 def test_two_benches_do_not_share_a_folder(load: Callable[[str], Spec], tmp_path: Path) -> None:
     bench = open_bench(load(SMALL), tmp_path, tmp_path)
-    with run._locked(tmp_path), pytest.raises(ConfigError, match="another bench is working"):
+    with lock_folder(tmp_path), pytest.raises(ConfigError, match="another process"):
         run_bench(bench, tmp_path, tmp_path)
+
+
+@pytest.mark.usefixtures("inline", "undrawn")
+def test_the_key_of_a_row_is_never_a_path(load: Callable[[str], Spec], tmp_path: Path) -> None:
+    """A results file from someone else must not name files outside of the folder."""
+    out, precious = tmp_path / "a" / "out", tmp_path / "precious.json"
+    out.mkdir(parents=True)
+    spec = load(SMALL)
+    bench = open_bench(spec, tmp_path, out)
+    for key in ("../../../precious", str(tmp_path / "precious"), "", "0" * 19 + "/", ["x"], None):
+        (out / "results.jsonl").write_text(json.dumps({"key": key}) + "\n", encoding="utf-8")
+        with pytest.raises(ConfigError, match="row"):
+            open_bench(spec, tmp_path, out)
+        with pytest.raises(ConfigError, match="row"):
+            write_results(bench, out, "lacuner bench")
+    assert not precious.exists() and not (out / "cells").exists()
 
 
 def test_without_gaps_trust_and_oracle_are_supervised(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from lacuner.annotate.matching.matcher import Overlaps
 from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import Tally
 from lacuner.data import Document, Span
-from lacuner.processes import in_order
+from lacuner.processes import map_in_order
 
 HERE, SENT = 20_000, 200_000
 """Characters labelled at a time: here few, so that they stay in the cache; workers are sent many at once."""
@@ -51,7 +51,7 @@ def _annotate(docs: Iterable[Document], combination: Combination, tally: Tally, 
                 doc.spans, doc.unsure = layer.spans, layer.unsure
             yield from chunk
         return
-    for chunk, (found, part) in in_order(_chunks(docs, SENT), _LabelChunk(combination), workers):
+    for chunk, (found, part) in map_in_order(_chunks(docs, SENT), _LabelChunk(combination), workers):
         tally.merge(part)
         for doc, (spans, unsure) in zip(chunk, found, strict=True):
             doc.spans = tuple([Span(*span) for span in spans])

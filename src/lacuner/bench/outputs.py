@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from lacuner.atomic import atomic_write
 from lacuner.bench.plots import whole_pictures
 from lacuner.bench.report import report
+from lacuner.bench.rows import parse_row, row_line, write_row
 from lacuner.bench.runner import Bench
 from lacuner.bench.summary import Line, comparisons, summarise
 from lacuner.bench.table import table
@@ -17,7 +17,7 @@ def write_results(bench: Bench, out: Path, command: str) -> list[Line]:
     """Write `results.jsonl`, `table.md`, `report.html` and `pictures/*.svg`, from what is there so far."""
     lines = summarise(bench)
     tested = list(comparisons(lines, bench.spec))
-    _set_aside(bench, out)
+    _keep_other_rows(bench, out)
     _write(out / "results.jsonl", results(bench))
     _write(out / "table.md", table(bench, lines, tested, command))
     for name, picture in whole_pictures(lines, bench.spec).items():
@@ -27,21 +27,21 @@ def write_results(bench: Bench, out: Path, command: str) -> list[Line]:
 
 
 def results(bench: Bench) -> str:
-    """One row a line, in the order of the spec; each says where it stands in the table."""
+    """The rows in the order of the spec, one per line, each with the places where the table shows it."""
     shown: dict[str, list[list[str]]] = {}
     for (place, _), cell in bench.laid.items():
         shown.setdefault(cell.key, []).append([str(place.gaps), place.encoder, place.recipe])
-    rows = [{**bench.rows[key], "shown_as": shown[key]} for key in shown if key in bench.rows]
-    return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in rows)
+    return "".join(row_line({**bench.rows[key], "shown_as": shown[key]}) for key in shown if key in bench.rows)
 
 
-def _set_aside(bench: Bench, out: Path) -> None:
-    """Rows of the table that this spec does not ask for become single files, so that another one finds them again."""
+def _keep_other_rows(bench: Bench, out: Path) -> None:
+    """Move rows of `results.jsonl` that are not part of this spec to `cells/`, where another spec will find them."""
     table = out / "results.jsonl"
-    for row in map(json.loads, table.read_text(encoding="utf-8").splitlines() if table.exists() else ()):
+    for line in table.read_text(encoding="utf-8").splitlines() if table.exists() else ():
+        row = parse_row(line, table)
         file = out / "cells" / f"{row['key']}.json"
         if row["key"] not in bench.cells and not file.exists():
-            _write(file, json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
+            write_row(file, row)
 
 
 def _write(path: Path, text: str) -> None:

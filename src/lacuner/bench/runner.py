@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 import shutil
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lacuner.atomic import atomic_write
 from lacuner.bench.datasets import data_hashes
 from lacuner.bench.grid import Cell, Place, lay_out, to_run
+from lacuner.bench.rows import Row, parse_row, read_row, write_row
 from lacuner.bench.spec import Spec
 from lacuner.bench.worker import code_hash
-from lacuner.errors import ConfigError, LacunerError
+from lacuner.errors import LacunerError
 from lacuner.models.open import encoder_fingerprint
+from lacuner.processes import Request, lock_folder, run_requests
 from lacuner.training.run_folder import quiet
 
-Row = dict[str, Any]
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass
@@ -68,18 +60,12 @@ def open_bench(spec: Spec, data_folder: Path, out: Path) -> Bench:
 
 
 def _known_rows(out: Path) -> dict[str, Row]:
-    """Rows from the table of results, which may have come without the single files, and then from those."""
-    rows: dict[str, Row] = {}
+    """Rows of `results.jsonl`, which may have been copied here without the single files, then those of `cells/`."""
     table = out / "results.jsonl"
     lines = table.read_text(encoding="utf-8").splitlines() if table.exists() else []
-    texts = [*lines, *(path.read_text(encoding="utf-8") for path in sorted((out / "cells").glob("*.json")))]
-    for text in texts:
-        try:
-            row = json.loads(text)
-            rows[row["key"]] = row
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError("a row of this bench cannot be read: remove it", file=out) from error
-    return rows
+    rows = [parse_row(line, table) for line in lines]
+    rows += [read_row(path) for path in sorted((out / "cells").glob("*.json"))]
+    return {row["key"]: row for row in rows}
 
 
 def _fits(row: Row, cell: Cell) -> bool:
@@ -108,144 +94,77 @@ def _fingerprint(encoder: str) -> str | None:
         return None
 
 
-def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, say: Say = quiet) -> None:
-    """Run what is missing; failed cells are tried again. Each result is kept the moment it is there."""
-    with _locked(out):
+def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, log: Log = quiet) -> None:
+    """Run the cells that have no result yet, `workers` at a time; failed cells are tried again.
+
+    Each result is written to `out/cells` as soon as it is there, so that an interrupted bench can be continued.
+    """
+    with lock_folder(out):
         shutil.rmtree(out / "running", ignore_errors=True)
+        (out / "cells").mkdir(exist_ok=True)
         missing = {key: cell for key, cell in bench.cells.items() if key not in bench.finished}
-        say(f"{len(bench.cells):,} cells, {len(bench.finished):,} of them finished")
-        code = code_hash()
-        other = sum(row["code"] != code for row in bench.finished.values())
-        if bench.outdated:
-            say(f"{bench.outdated:,} more were made with another encoder of the same name, and are made again")
-        if other:
-            say(f"{other:,} of them were made by another version of the code; to redo them, choose another folder")
-        progress = _Progress(bench, missing, workers, say)
-        children = _Children()
+        _log_start(bench, log)
+        progress = _Progress(bench, missing, log)
 
-        def work(key: str, cell: Cell) -> tuple[str, Row, float]:
-            start = time.monotonic()
-            return key, _run_cell(bench, key, cell, data_folder.resolve(), out, children), time.monotonic() - start
+        def on_exit(request: Request, failure: str | None) -> None:
+            key = request["key"]
+            row = read_row(Path(request["out"])) if failure is None else _failed_row(missing[key], failure)
+            if failure is not None:
+                write_row(Path(request["out"]), row)
+            bench.rows[key] = row
+            bench.ran += 1
+            progress.log_cell(missing[key], row)
 
-        with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
-            waiting = [pool.submit(work, key, cell) for key, cell in missing.items()]
-            try:
-                for future in as_completed(waiting):
-                    key, row, seconds = future.result()
-                    bench.rows[key] = row
-                    bench.ran += 1
-                    progress.cell(missing[key], row, seconds)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                children.stop()
-                raise
+        requests = [_request(bench.spec, cell, data_folder.resolve(), out.resolve()) for cell in missing.values()]
+        run_requests("lacuner.bench.worker", requests, workers, on_exit, log)
         shutil.rmtree(out / "running", ignore_errors=True)
 
 
-@contextmanager
-def _locked(out: Path) -> Iterator[None]:
-    """Nobody else may work in this folder meanwhile."""
-    try:
-        (out / "cells").mkdir(parents=True, exist_ok=True)
-        handle = (out / ".lock").open("w")
-    except OSError as error:
-        raise ConfigError(f"cannot write here: {error.strerror}", file=out) from error
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ConfigError("another bench is working in this folder", file=out) from error
-        yield
+def _log_start(bench: Bench, log: Log) -> None:
+    log(f"{len(bench.cells):,} cells, {len(bench.finished):,} of them finished")
+    if bench.outdated:
+        log(f"{bench.outdated:,} results are from another encoder of the same name: these cells run again")
+    code = code_hash()
+    if other := sum(row["code"] != code for row in bench.finished.values()):
+        log(f"{other:,} results are from another version of the code; to run them again, choose another --out folder")
 
 
-class _Children:
-    """Processes at work, and whether somebody has stopped them: what dies then has not failed."""
-
-    def __init__(self) -> None:
-        self.running: set[subprocess.Popen[bytes]] = set()
-        self.stopped = False
-
-    def stop(self) -> None:
-        self.stopped = True
-        for child in list(self.running):
-            child.kill()
-
-
-def _run_cell(bench: Bench, key: str, cell: Cell, data_folder: Path, out: Path, children: _Children) -> Row:
-    """One cell in a process of its own."""
-    path = out / "cells" / f"{key}.json"
-    request = {
+def _request(spec: Spec, cell: Cell, data_folder: Path, out: Path) -> Request:
+    """What `bench.worker` needs to run a cell."""
+    return {
+        "key": cell.key,
         "cell": cell.as_json(),
-        "files": bench.spec.data[cell.data].model_dump(mode="json", exclude_none=True),
+        "files": spec.data[cell.data].model_dump(mode="json", exclude_none=True),
         "data_folder": str(data_folder),
-        "run": str((out / "running" / key).resolve()),
-        "out": str(path.resolve()),
+        "run": str(out / "running" / cell.key),
+        "out": str(out / "cells" / f"{cell.key}.json"),
     }
-    path.unlink(missing_ok=True)
-    # a waiting thread that spins would steal time from the other cells
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-    command = [sys.executable, "-P", "-m", "lacuner.bench.worker"]  # nothing from the folder we are in
-    # in a session of its own, so that Ctrl-C is for the bench alone
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
-    child = subprocess.Popen(command, env=env, start_new_session=True, **pipes)
-    children.running.add(child)
-    errors: list[bytes] = []
-    assert child.stdin is not None and child.stderr is not None
-    reader = threading.Thread(target=errors.extend, args=(child.stderr,))
-    reader.start()
-    try:
-        child.stdin.write(json.dumps(request).encode() + b"\n")
-        child.stdin.flush()
-        status = child.wait()
-        child.stdin.close()
-    except BrokenPipeError:
-        status = child.wait()  # it died at once; what it said is in `errors`
-    reader.join()
-    child.stderr.close()
-    children.running.discard(child)
-    if status == 0 and path.exists():
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    row = _died(cell, status, errors)
-    if not children.stopped:
-        with atomic_write(path) as stream:
-            stream.write((json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n").encode())
-    return row
 
 
-def _died(cell: Cell, status: int, errors: list[bytes]) -> Row:
-    """A row for a process that left none."""
-    last = errors[-1].decode(errors="replace").strip() if errors else ""
-    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-    error = f"the cell's process {how}{': ' + last if last else ''}"
-    return {"key": cell.key, "cell": cell.as_json(), "config": cell.config, "code": code_hash(), "error": error}
+def _failed_row(cell: Cell, failure: str) -> Row:
+    """The row of a cell whose process wrote none."""
+    return {"key": cell.key, "cell": cell.as_json(), "config": cell.config, "code": code_hash(), "error": failure}
 
 
 class _Progress:
-    """One line a cell."""
+    """Log one line per finished cell, with an estimate of the time left."""
 
-    def __init__(self, bench: Bench, missing: Mapping[str, Cell], workers: int, say: Say) -> None:
-        self.bench, self.total, self.workers, self.say = bench, len(missing), max(workers, 1), say
-        self.seconds: list[float] = []
-        # the place of its own name comes last and stays, where others stand for the same cell
+    def __init__(self, bench: Bench, missing: Mapping[str, Cell], log: Log) -> None:
+        self.total, self.done, self.log, self.start = len(missing), 0, log, time.monotonic()
+        # a cell may stand for several places: prefer the one that names the recipe that really runs
         laid = sorted(bench.laid.items(), key=lambda at: bench.spec.recipes[at[0][0].recipe].recipe == at[1].recipe)
         self.names = {cell.key: place for (place, _), cell in laid}
 
-    def cell(self, cell: Cell, row: Row, seconds: float) -> None:
-        self.seconds.append(seconds)
-        done = len(self.seconds)
-        left = (self.total - done) * sum(self.seconds) / done / self.workers
+    def log_cell(self, cell: Cell, row: Row) -> None:
+        self.done += 1
+        left = (self.total - self.done) * (time.monotonic() - self.start) / self.done
         place = self.names[cell.key]
         gaps = place.gaps if cell.gaps is not None else "no noise"
-        what = f"{place.data}, {gaps}, {place.encoder}, {place.recipe}, seed {cell.seed}"
-        found = f"failed: {row['error']}" if "error" in row else _found(row)
-        width = len(str(self.total))
-        self.say(f"[{done:>{width}}/{self.total}] {what}: {found}; {seconds:.0f} s, {_clock(left)} left")
-
-
-def _found(row: Row) -> str:
-    return "P {precision:.3f} R {recall:.3f} F1 {f1:.3f}".format(**row["test"])
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds + 0.5), 60)
-    return f"{minutes}:{rest:02d}"
+        name = f"{place.data}, {gaps}, {place.encoder}, {place.recipe}, seed {cell.seed}"
+        if "error" in row:
+            result = f"failed: {row['error']}"
+        else:
+            result = "P {precision:.3f} R {recall:.3f} F1 {f1:.3f}".format(**row["test"])
+            result += f"; {row['cost']['seconds']:.0f} s"
+        width, minutes = len(str(self.total)), int(left + 0.5) // 60
+        self.log(f"[{self.done:>{width}}/{self.total}] {name}: {result}, {minutes}:{int(left + 0.5) % 60:02d} left")

@@ -10,7 +10,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from lacuner.bench.grid import Gaps, Place
-from lacuner.bench.runner import Bench, Row
+from lacuner.bench.rows import Row
+from lacuner.bench.runner import Bench
 from lacuner.bench.spec import LITTLE, Spec
 from lacuner.bench.worker import unpack
 from lacuner.evaluate.significance import Comparison, compare

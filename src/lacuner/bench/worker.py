@@ -1,7 +1,6 @@
-"""`python -m lacuner.bench.worker`: one cell in a process of its own, so that its time and memory are its own.
+"""Run one grid cell in a process of its own, so that time and memory are measured per cell.
 
-A request comes as one line of JSON on standard input, the result goes into a file. Standard input stays open as long
-as the bench lives: when it ends, so does the cell.
+`bench.runner` starts the process and sends the request; the resulting row goes into a file.
 """
 
 from __future__ import annotations
@@ -13,35 +12,33 @@ import platform
 import resource
 import shlex
 import shutil
-import sys
 import time
 import zlib
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import lacuner
-from lacuner.atomic import atomic_write
 from lacuner.audit.aligned_gold import truth
 from lacuner.audit.probes import SamplingWatch
 from lacuner.audit.sampling import epoch_rows
 from lacuner.bench.datasets import DataSet
 from lacuner.bench.grid import Cell, cell_from_json
+from lacuner.bench.rows import write_row
 from lacuner.bench.spec import DataSpec
 from lacuner.config import load_config
 from lacuner.data import Splits
 from lacuner.errors import CorpusError, LacunerError
 from lacuner.evaluate import Count, Evaluation, score
 from lacuner.evaluate.significance import sentence_counts
-from lacuner.processes import die_with_parent
+from lacuner.processes import read_request
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import Trained, train
+from lacuner.training.run_folder import installed_versions
 
-VERSIONS = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
-CODE = ("corpus", "noise", "models", "losses", "training", "recipes")
+CODE = ("corpus", "noise", "models", "losses", "sampling", "training", "pretraining", "techniques", "recipes")
 """What decides about results besides the settings."""
 
 
@@ -151,13 +148,7 @@ def code_hash() -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "machine": platform.machine()}
-    for name in VERSIONS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {**installed_versions(), "machine": platform.machine()}
 
 
 def peak_mb() -> int:
@@ -188,17 +179,10 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
     return {**describe(cell, data), "error": sentence, "versions": _versions(), "code": code_hash()}
 
 
-def main() -> int:
-    request = json.loads(sys.stdin.readline())
-    die_with_parent()
+def main() -> None:
+    """Run the cell of this process's request."""
+    request = read_request()
     import torch
 
     torch.set_num_threads(1)
-    row = perform(request)
-    with atomic_write(request["out"]) as stream:
-        stream.write((json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n").encode())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    write_row(Path(request["out"]), perform(request))

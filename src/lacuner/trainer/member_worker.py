@@ -7,7 +7,7 @@ import sys
 
 from lacuner.corpus import read
 from lacuner.data import Splits
-from lacuner.processes import die_with_parent
+from lacuner.processes import read_request
 from lacuner.recipes import RECIPES
 from lacuner.training.run_folder import Row, Run
 
@@ -26,8 +26,7 @@ def _say(line: str) -> None:
 
 def main() -> None:
     """Learn the part that standard input names."""
-    request = json.loads(sys.stdin.readline())
-    die_with_parent()
+    request = read_request()
     module = RECIPES[request["recipe"]]
     config = module.Config.model_validate_json(json.dumps(request["config"]))
     splits = Splits(**{name: list(read(path)) for name, path in request["files"].items()})

@@ -7,7 +7,6 @@ moment leaves either the old state or the new one. The same command continues an
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import platform
@@ -25,10 +24,11 @@ from torch import Tensor
 
 from lacuner.atomic import atomic_write
 from lacuner.errors import ConfigError, ModelFileError
+from lacuner.processes import lock_folder
 from lacuner.training.callbacks import Watch
 
 Row = dict[str, Any]
-_VERSIONS = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
+_LIBRARIES = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
 
 
 def quiet(_: str) -> None:
@@ -130,7 +130,7 @@ class Run:
             if difference:
                 raise ConfigError(f"another run is in this folder ({difference}): choose another one", file=self.folder)
             return
-        about = {"identity": self.identity, "versions": _versions(), "machine": platform.platform()}
+        about = {"identity": self.identity, "versions": installed_versions(), "machine": platform.platform()}
         with atomic_write(path) as stream:
             stream.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -139,17 +139,9 @@ class Run:
         """Begin the run in its folder, or go on with it; nobody else may work there meanwhile."""
         try:
             self._check_place()
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / ".lock").open("w")
         except OSError as error:
-            raise ConfigError(f"cannot write in this folder: {error.strerror}", file=self.folder) from error
-        with lock as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise ConfigError("another process is working in this folder", file=self.folder) from error
-            except OSError as error:
-                raise ConfigError(f"this folder cannot be locked: {error.strerror}", file=self.folder) from error
+            raise ConfigError(f"cannot read this folder: {error.strerror}", file=self.folder) from error
+        with lock_folder(self.folder):
             self._claim()  # only now: of two that begin at once, one has the folder
             for file in [file for file in self.folder.rglob(".*.part") if _left_behind(file)]:
                 file.unlink(missing_ok=True)
@@ -210,11 +202,12 @@ def _short(value: Any) -> str:
     return repr(value[:12] + "...") if isinstance(value, str) and len(value) == 64 else repr(value)
 
 
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in _VERSIONS:
+def installed_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that results depend on, as far as they are installed."""
+    versions = {"python": platform.python_version()}
+    for name in _LIBRARIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
