@@ -14,13 +14,14 @@ from lacuner.advice.profile import LEAST, size_of
 from lacuner.annotate import annotate, dictionary_source
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.data import Document, Span
-from lacuner.demo import Demo, build
+from lacuner.demo import Demo
 from lacuner.noise import Noise, corrupt
+from tests.demo_corpus import demo_corpus
 
 
 @pytest.fixture(scope="module")
 def demo() -> Demo:
-    return build()
+    return demo_corpus()
 
 
 def weak_of(demo: Demo, **noise: object) -> list[Document]:

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from lacuner.data import Document
-from lacuner.demo import build
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.factory import build_head
 from lacuner.models.model import Model
 from lacuner.noise import Noise, corrupt
+from tests.demo_corpus import demo_corpus
 
 Corpus = tuple[list[Document], list[Document]]
 
@@ -27,7 +27,7 @@ def one_thread() -> None:
 @pytest.fixture(scope="session")
 def corpus() -> Corpus:
     """Weak and gold, the latter in another order."""
-    gold = build().train[:40]
+    gold = demo_corpus().train[:40]
     return list(corrupt(gold, Noise(drop=0.6))), [replace(doc) for doc in reversed(gold)]
 
 

@@ -17,12 +17,12 @@ from lacuner.cli.main import app
 from lacuner.config import load_config
 from lacuner.corpus import write
 from lacuner.data import Document, Span, Splits
-from lacuner.demo import build
 from lacuner.errors import CorpusError, ModelFileError
 from lacuner.recipes import needle
 from lacuner.reporting.svg import whole_picture
 from lacuner.techniques.label_completion import complete_all, write_completed
 from lacuner.trainer.train import train
+from tests.demo_corpus import demo_corpus
 
 
 def doc(number: int, *spans: Span, complete: bool | None = True) -> Document:
@@ -91,7 +91,7 @@ def test_what_cannot_be_judged(folder: Path, tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    docs = build().train[:40]
+    docs = demo_corpus().train[:40]
     config = load_config(
         needle.Config, settings=["train.epochs=1", "noisy_epochs=1", "noise_aware=true", "parts=2", "rounds=2"]
     )

@@ -16,11 +16,11 @@ from lacuner.cli.main import app
 from lacuner.config import load_config
 from lacuner.corpus import write
 from lacuner.data import Splits
-from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import two_step
 from lacuner.reporting.svg import whole_picture
 from lacuner.trainer.train import train
+from tests.demo_corpus import demo_corpus
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_the_pictures_are_svg_and_the_same_again(judged: Judged) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    gold = build().train[:20]
+    gold = demo_corpus().train[:20]
     config = load_config(two_step.Config, settings=["train.epochs=1", "explore=1", "remove=0.1"])
     train("two_step", Splits(weak=list(corrupt(gold, Noise(drop=0.5)))), tmp_path / "run", config)
     write(gold, tmp_path / "gold.jsonl")

@@ -9,7 +9,7 @@ import pytest
 from benchmarks import augmentation
 from lacuner.corpus import write
 from lacuner.data import Document, Span
-from lacuner.demo import build
+from tests.demo_corpus import demo_corpus
 
 
 def test_words_that_are_what_their_label_says() -> None:
@@ -22,7 +22,7 @@ def test_words_that_are_what_their_label_says() -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(build().train[:60], tmp_path / "gold.jsonl")
+    write(demo_corpus().train[:60], tmp_path / "gold.jsonl")
     assert augmentation.main([str(tmp_path / "gold.jsonl"), "--epochs", "1", "2"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("\n") == 4 and "| 1 |" in shown and "| 2 |" in shown

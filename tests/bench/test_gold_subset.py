@@ -26,10 +26,10 @@ from lacuner.bench.summary import _amount_for, gold_saved, summarise
 from lacuner.bench.table import table
 from lacuner.corpus import read
 from lacuner.data import Document
-from lacuner.demo import build
 from lacuner.errors import ConfigError
 from tests.bench.conftest import invented
 from tests.conftest import ROOT
+from tests.demo_corpus import demo_corpus
 
 Load = Callable[[str], Spec]
 
@@ -49,7 +49,7 @@ settings = ["head.kind=crf"]
 recipe = "needle"
 settings = ["noisy_epochs=1", "noise_aware=true", "parts=2"]
 """
-GOLD = build().train[:200]
+GOLD = demo_corpus().train[:200]
 WEAK = [replace(doc, spans=doc.spans[:1], complete=False) for doc in GOLD]
 
 

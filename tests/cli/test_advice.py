@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import write
-from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from tests.cli.conftest import Run
+from tests.demo_corpus import demo_corpus
 
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Path:
-    demo = build()
+    demo = demo_corpus()
     write(corrupt(demo.train[:300], Noise(drop=0.4)), tmp_path / "weak.jsonl")
     write(demo.train[300:400], tmp_path / "gold.jsonl")
     write(demo.dev[:200], tmp_path / "dev.jsonl")
@@ -26,7 +26,7 @@ def corpora(tmp_path: Path) -> Path:
 
 
 def test_advice_for_people(run: Run, corpora: Path) -> None:
-    write(corrupt(build().train[:1000], Noise(drop=0.4)), corpora / "weak.jsonl")
+    write(corrupt(demo_corpus().train[:1000], Noise(drop=0.4)), corpora / "weak.jsonl")
     out = run("recipes", "--for", "weak.jsonl", "--dev", "dev.jsonl").stdout
     assert (
         "1,000 documents" in out and "entities without a right label, about" in out and "mentions of all names" in out

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import write
-from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from tests.cli.conftest import Run
+from tests.demo_corpus import demo_corpus
 
 SAMPLING = ["audit", "sampling", "--weak", "weak.jsonl", "--gold", "gold.jsonl", "--out", "out"]
 
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Path:
-    gold = build().train[:30]
+    gold = demo_corpus().train[:30]
     write(gold, tmp_path / "gold.jsonl")
     write(corrupt(gold, Noise(drop=0.5)), tmp_path / "weak.jsonl")
     return tmp_path

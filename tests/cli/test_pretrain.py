@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import read, write
-from lacuner.demo import build
 from tests.cli.conftest import Run
+from tests.demo_corpus import demo_corpus
 
 QUICK = ["--set", "train.epochs=2", "--set", "held_out=0.2"]
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    write(build().train[:100], tmp_path / "train.jsonl")
+    write(demo_corpus().train[:100], tmp_path / "train.jsonl")
     return tmp_path
 
 

@@ -11,16 +11,16 @@ import pytest
 
 from lacuner.corpus import read, write
 from lacuner.data import Document
-from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from tests.cli.conftest import Run
+from tests.demo_corpus import demo_corpus
 
 QUICK = ["--set", "train.epochs=6", "--set", "head.kind=token"]
 
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Path:
-    demo = build()
+    demo = demo_corpus()
     write(corrupt(demo.train[:300], Noise(drop=0.3)), tmp_path / "weak.jsonl")
     write(demo.dev[:100], tmp_path / "dev.jsonl")
     return tmp_path
@@ -113,7 +113,7 @@ def test_recipes_are_listed_and_explained(run: Run) -> None:
 
 
 def test_going_on_from_another_run(run: Run, tmp_path: Path) -> None:
-    docs = build().train[:20]
+    docs = demo_corpus().train[:20]
     write(docs, tmp_path / "gold.jsonl")
     quick = ("--set", "train.epochs=1", "--out")
     run("train", "--recipe", "supervised", "--gold", "gold.jsonl", *quick, "a 'b'")

@@ -21,10 +21,10 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Splits
-from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
+from tests.demo_corpus import demo_corpus
 
 HASHES = Path(__file__).parent / "hashes.json"
 SETTINGS = ["train.epochs=2"]
@@ -80,7 +80,7 @@ def cases() -> dict[str, tuple[str, list[str], bool]]:
 def golden(recipe: str, settings: list[str], with_dev: bool, folder: Path) -> dict[str, str]:
     """The hashes of one training in an empty folder."""
     torch.set_num_threads(1)
-    demo = build()
+    demo = demo_corpus()
     gold, dev = demo.train[:40], demo.dev[:20]
     needs = RECIPES[recipe].NEEDS
     given: dict[str, Any] = {"weak": list(corrupt(gold, Noise(drop=0.5)))} if "weak" in needs else {}

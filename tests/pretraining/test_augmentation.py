@@ -8,15 +8,15 @@ import torch
 
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
-from lacuner.demo import build
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads.masked import MaskedWordHead
 from lacuner.models.model import Model
 from lacuner.pretraining.augmentation import Augmenter, augmenter, recased
 from lacuner.pretraining.augmenting import augment, changes, too_poor
 from lacuner.pretraining.masked_lm import vocabulary_of
+from tests.demo_corpus import demo_corpus
 
-DOCS = build().train[:100]
+DOCS = demo_corpus().train[:100]
 SENTENCES = [[doc.text[a:b] for a, b in words_of(doc)] for doc in DOCS]
 
 

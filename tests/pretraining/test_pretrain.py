@@ -11,7 +11,6 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Document, Span, Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.open import open_encoder
@@ -21,9 +20,10 @@ from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
 from lacuner.training import loop
+from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import weights
 
-DOCS = build().train[:120]
+DOCS = demo_corpus().train[:120]
 QUICK = ["train.epochs=2", "train.budget=256", "held_out=0.2"]
 
 

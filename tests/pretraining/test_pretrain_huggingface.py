@@ -17,7 +17,6 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from lacuner.config import load_config
 from lacuner.data import Document
-from lacuner.demo import build
 from lacuner.errors import ConfigError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders.huggingface import open_pretrained
@@ -30,8 +29,9 @@ from lacuner.pretraining.masked_lm import open_masked_model
 from lacuner.pretraining.masking import hide
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.pretraining.units import AS_IT_IS, prepare_units
+from tests.demo_corpus import demo_corpus
 
-DOCS = build().train[:60]
+DOCS = demo_corpus().train[:60]
 
 
 def make_model(folder: Path, kind: str = "bert", head: bool = True, mask: bool = True) -> Path:

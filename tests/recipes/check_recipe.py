@@ -25,7 +25,6 @@ import torch
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span, Splits
-from lacuner.demo import build
 from lacuner.errors import TrainingError
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.factory import build_head
@@ -37,6 +36,7 @@ from lacuner.models.storage import save
 from lacuner.models.targets import CorpusTargets
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import Trained, train
+from tests.demo_corpus import demo_corpus
 
 SETTINGS = ["train.epochs=2", "train.budget=256"]
 DOUBTING = ["noise_aware=true", "parts=2", "rounds=2"]
@@ -60,7 +60,7 @@ class Case:
         has_head = "head" in RECIPES[recipe].Config.model_fields
         # BOND, which `then_gold` begins with, has a token head
         self.recipe, self.head = recipe, head if has_head else "token" if recipe == "then_gold" else ""
-        demo = build()
+        demo = demo_corpus()
         self.gold = demo.train[:20]
         self.weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in self.gold]
         self.dev = demo.dev[:10]
@@ -86,7 +86,7 @@ def start(folder: Path) -> Path:
     """A run to go on from: a CRF with random weights for the labels of the demo corpus, the same wherever it lies."""
     if not folder.exists():
         torch.manual_seed(1)
-        labels = sorted({span.label for doc in build().train for span in doc.spans})
+        labels = sorted({span.label for doc in demo_corpus().train for span in doc.spans})
         encoder = TinyEncoder(TinyConfig())
         save(Model(encoder, build_head({"kind": "crf", "labels": labels}, encoder.width)), folder)
     return folder
@@ -135,7 +135,7 @@ def _check_empty(case: Case, folder: Path) -> None:
 
 def _check_unsure(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second word of every document is unsure: nothing that touches it is ever known, or teaches anything."""
-    gold = [doc for doc in build().train[:200] if doc.spans and _second_word_is_free(doc)][:20]
+    gold = [doc for doc in demo_corpus().train[:200] if doc.spans and _second_word_is_free(doc)][:20]
     assert len(gold) == 20
     known, gradients = _spy(monkeypatch)
     _run_unsure(case, folder / "f", [replace(doc, unsure=(Span(*words_of(doc)[1], ""),)) for doc in gold])

@@ -10,10 +10,10 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Splits
-from lacuner.demo import build
 from lacuner.recipes.bond import Config, taught
 from lacuner.techniques.self_training import sharpen
 from lacuner.trainer.train import train
+from tests.demo_corpus import demo_corpus
 from tests.recipes.test_roster import stages
 
 PROBS = torch.tensor([[0.98, 0.02, 0.0], [0.4, 0.6, 0.0], [0.1, 0.0, 0.9], [0.97, 0.0, 0.03]])
@@ -41,7 +41,7 @@ def test_a_teacher_that_is_sure_of_nothing_teaches_everything_it_may() -> None:
 @pytest.mark.parametrize(("period", "lessons"), [(1, {0, 1, 2, 3}), (2, {0, 2})])
 def test_the_student_takes_the_teachers_place(period: int, lessons: set[int], tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in build().train[:20]]
+    weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in demo_corpus().train[:20]]
     settings = ["train.epochs=3", "train.budget=256", "student_epochs=4", f"period={period}"]
     train("bond", Splits(weak=weak), tmp_path / "run", load_config(Config, settings=settings))
     assert stages(tmp_path / "run") == {"early", "student", *(f"student/{epoch}" for epoch in lessons)}

@@ -10,13 +10,13 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Document, Lost, Span, Splits
-from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import ensemble
 from lacuner.training import parallel as side_by_side
 from lacuner.training.dataset import believed_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
+from tests.demo_corpus import demo_corpus
 
 TEXT = "Ada met Bo in Cork"
 FAST = ("train.epochs=2", "train.budget=256", "models=2")
@@ -24,7 +24,7 @@ FAST = ("train.epochs=2", "train.budget=256", "models=2")
 
 def run_ensemble(folder: Path, *settings: str) -> tuple[ensemble.Tagger, list[str]]:
     said: list[str] = []
-    weak = list(corrupt(build().train[:60], Noise(drop=0.5)))
+    weak = list(corrupt(demo_corpus().train[:60], Noise(drop=0.5)))
     config = load_config(ensemble.Config, settings=[*FAST, *settings])
     return ensemble.train(Splits(weak=weak), config, Run(folder, {"seed": 1}, said.append)), said
 
@@ -90,7 +90,7 @@ def test_more_are_missing_than_there_are_spans() -> None:
 
 
 def test_dev_tells_how_many_are_missing() -> None:
-    demo = build()
+    demo = demo_corpus()
     weak = list(corrupt(demo.train, Noise(drop=0.5)))
     gone = sum(len(doc.spans) for doc in demo.train) - sum(len(doc.spans) for doc in weak)
     assert ensemble.missing_entities(Splits(weak=weak, dev=demo.dev)) == pytest.approx(gone, rel=0.1)

@@ -12,16 +12,16 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Document, Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError, ModelFileError, TrainingError
 from lacuner.evaluate import score
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import load, save
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import Trained, train
+from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import start, weights
 
-DEMO = build()
+DEMO = demo_corpus()
 GOLD = DEMO.train[:30]
 
 

@@ -18,11 +18,12 @@ import torch
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span, Splits
-from lacuner.demo import Demo, build
+from lacuner.demo import Demo
 from lacuner.evaluate import score
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
+from tests.demo_corpus import demo_corpus
 
 MARGINS = {"negative_sampling": 0.12, "nrces": 0.08, "ensemble": 0.15, "roster": 0.05}
 """How much better than `trust` a recipe must be; the first two were 0.22 and 0.17 when this was written."""
@@ -33,7 +34,7 @@ Trial = Callable[..., float]
 
 @pytest.fixture(scope="module")
 def demo() -> Demo:
-    return build()
+    return demo_corpus()
 
 
 @pytest.fixture(scope="module")

@@ -16,17 +16,18 @@ from lacuner.annotate import annotate, dictionary_source
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.config import load_config
 from lacuner.data import Document, Span, Splits
-from lacuner.demo import Demo, build
+from lacuner.demo import Demo
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.evaluate import score
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import save
 from lacuner.recipes import RECIPES, needle
 from lacuner.trainer.train import Trained, train
+from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import weights
 from tests.recipes.test_roster import stages
 
-DEMO = build()
+DEMO = demo_corpus()
 GOLD = DEMO.train[:24]
 WEAK = [replace(doc, spans=doc.spans[:1], complete=False) for doc in DEMO.train[24:60]]
 QUICK = ["train.epochs=2", "train.budget=256"]

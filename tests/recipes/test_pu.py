@@ -9,12 +9,12 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Document, Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import pu
 from lacuner.techniques.early_learning import Explored, explore
 from lacuner.training.run_folder import Run
+from tests.demo_corpus import demo_corpus
 
 QUICK = ["train.epochs=3", "train.budget=256", "explore=1"]
 
@@ -22,7 +22,7 @@ QUICK = ["train.epochs=3", "train.budget=256", "explore=1"]
 @pytest.fixture
 def weak() -> list[Document]:
     torch.set_num_threads(1)
-    return list(corrupt(build().train[:60], Noise(drop=0.5)))
+    return list(corrupt(demo_corpus().train[:60], Noise(drop=0.5)))
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import torch
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError
 from lacuner.models.storage import load
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
@@ -26,8 +25,9 @@ from lacuner.trainer.train import Trained, train
 from lacuner.training.dataset import Believed, believed_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
+from tests.demo_corpus import demo_corpus
 
-GOLD = build().train[:40]
+GOLD = demo_corpus().train[:40]
 WEAK = [replace(doc, spans=doc.spans[::2], complete=False) for doc in GOLD]
 QUICK = ["train.epochs=2", "train.budget=256", "models=2"]
 

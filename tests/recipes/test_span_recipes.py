@@ -15,7 +15,6 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Document, Span, Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.evaluate import score
 from lacuner.evaluate.threshold import THRESHOLDS
@@ -31,6 +30,7 @@ from lacuner.trainer.train import train
 from lacuner.training.dataset import SpanSet
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Learned, best_on_dev, new_span_set
+from tests.demo_corpus import demo_corpus
 
 SAMPLERS = ["uniform", "weighted", "top", "middle", "bottom"]
 
@@ -43,7 +43,7 @@ def spans_of(docs: list[Document], folder: Path) -> SpanSet:
 
 @pytest.fixture
 def weak() -> list[Document]:
-    return list(corrupt(build().train[:30], Noise(drop=0.5)))
+    return list(corrupt(demo_corpus().train[:30], Noise(drop=0.5)))
 
 
 class Looking:
@@ -87,7 +87,7 @@ def test_the_same_seed_draws_the_same_negatives(weak: list[Document], tmp_path: 
 
 
 def test_complete_documents_give_all_their_negatives_and_nothing_is_drawn(tmp_path: Path) -> None:
-    gold = build().train[:10]
+    gold = demo_corpus().train[:10]
     assert all(doc.complete for doc in gold)
     spans, watch = spans_of(gold, tmp_path), Looking()
     found = negative_sampling.sampled(spans, negative_sampling.Config(), 0, watch)(np.arange(10))
@@ -171,7 +171,7 @@ def test_dev_chooses(recipe: str, setting: str, stages: set[str], weak: list[Doc
     said: list[str] = []
     settings = [f"try_{setting}=[2.0, 5.0]", "train.epochs=1", "train.budget=128"]
     config = load_config(RECIPES[recipe].Config, settings=settings)
-    train(recipe, Splits(weak=weak, dev=build().dev[:10]), tmp_path / "a", config, say=said.append)
+    train(recipe, Splits(weak=weak, dev=demo_corpus().dev[:10]), tmp_path / "a", config, say=said.append)
     assert {path.name for path in (tmp_path / "a" / "stages").iterdir()} == stages
     assert any(f"with {setting} = 2" in line and f"with {setting} = 5" in line for line in said)
     said.clear()
@@ -207,13 +207,13 @@ def test_a_threshold_is_kept_with_the_model(
     threshold: float | str, with_dev: bool, expected: float | None, weak: list[Document], tmp_path: Path
 ) -> None:
     config = load_config(nrces.Config, settings=["train.epochs=1", f"head.threshold={threshold}"])
-    train("nrces", Splits(weak=weak, dev=build().dev[:5] if with_dev else None), tmp_path, config)
+    train("nrces", Splits(weak=weak, dev=demo_corpus().dev[:5] if with_dev else None), tmp_path, config)
     loaded = load(tmp_path)
     assert isinstance(loaded, Tagger) and loaded.model.head.threshold == expected
 
 
 def test_the_threshold_is_that_of_the_best_epoch(tmp_path: Path) -> None:
-    demo = build()
+    demo = demo_corpus()
     config = load_config(negative_sampling.Config, settings=["train.epochs=6"])
     assert config.head.threshold == "dev"
     splits = Splits(weak=list(corrupt(demo.train[:200], Noise(drop=0.2))), dev=demo.dev[:60])

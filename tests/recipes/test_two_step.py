@@ -17,7 +17,6 @@ from lacuner.audit.filtered_tokens import judge_suspects
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
 from lacuner.evaluate import score
 from lacuner.models.targets import CorpusTargets
@@ -30,6 +29,7 @@ from lacuner.training.dataset import believed_set
 from lacuner.training.identity import canonical
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
+from tests.demo_corpus import demo_corpus
 
 QUICK = ["train.epochs=2", "train.budget=256"]
 
@@ -37,7 +37,7 @@ QUICK = ["train.epochs=2", "train.budget=256"]
 @pytest.fixture(scope="module")
 def gold() -> list[Document]:
     torch.set_num_threads(1)
-    return build().train[:40]
+    return demo_corpus().train[:40]
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ def test_a_killed_exploration_is_never_asked_in_the_middle_of_an_epoch(
 @pytest.mark.slow
 def test_it_helps(tmp_path: Path) -> None:
     """T9: half of the demo's entities have no label, three seeds, no dev; and it does no harm where all have one."""
-    demo = build()
+    demo = demo_corpus()
     found: dict[tuple[str, float], list[float]] = {}
     for seed in (1, 2, 3):
         for drop in (0.0, 0.5):

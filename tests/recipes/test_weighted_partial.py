@@ -12,7 +12,6 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Document, Lost, Span, Splits
-from lacuner.demo import build
 from lacuner.models.heads.crf import best_path
 from lacuner.models.types import Targets
 from lacuner.noise import Noise, corrupt
@@ -20,6 +19,7 @@ from lacuner.recipes import weighted_partial
 from lacuner.training.dataset import Believed, believed_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
+from tests.demo_corpus import demo_corpus
 
 QUICK = ["train.epochs=2", "train.budget=256"]
 
@@ -27,7 +27,7 @@ QUICK = ["train.epochs=2", "train.budget=256"]
 @pytest.fixture
 def weak() -> list[Document]:
     torch.set_num_threads(1)
-    return list(corrupt(build().train[:30], Noise(drop=0.5)))
+    return list(corrupt(demo_corpus().train[:30], Noise(drop=0.5)))
 
 
 @pytest.fixture

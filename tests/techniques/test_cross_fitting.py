@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from lacuner.data import Document, Span
-from lacuner.demo import build
 from lacuner.evaluate.calibration import calibrate, exact_match, label_confidence, select_complete
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.factory import build_head
@@ -25,8 +24,9 @@ from lacuner.models.tagger import Tagger
 from lacuner.models.types import CRFScores
 from lacuner.techniques.cross_fitting import held_out, parts_of
 from lacuner.techniques.label_completion import scored, write_confidence
+from tests.demo_corpus import demo_corpus
 
-DOCS = build().train[:60]
+DOCS = demo_corpus().train[:60]
 
 
 def test_a_bin_is_the_share_of_its_sentences() -> None:

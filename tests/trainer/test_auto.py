@@ -12,7 +12,6 @@ import torch
 from lacuner.advice import Advice
 from lacuner.api import train as train_by_api
 from lacuner.data import Document, Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.noise import Noise, corrupt
 from lacuner.trainer import auto
@@ -20,9 +19,10 @@ from lacuner.trainer.auto import AUTO, Asked
 from lacuner.trainer.train import settings_for, train
 from lacuner.training import loop
 from lacuner.training.config import PlainConfig
+from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import weights
 
-DEMO = build()
+DEMO = demo_corpus()
 WEAK = list(corrupt(DEMO.train[:150], Noise(drop=0.3)))
 DEV = DEMO.dev[:100]
 QUICK = ("train.epochs=2", "train.budget=256")

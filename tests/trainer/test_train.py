@@ -10,7 +10,6 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models import open as opening
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
@@ -19,8 +18,9 @@ from lacuner.models.storage import save
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
 from lacuner.training import stage
+from tests.demo_corpus import demo_corpus
 
-DEMO = build()
+DEMO = demo_corpus()
 GOLD = DEMO.train[:20]
 
 

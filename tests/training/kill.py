@@ -1,9 +1,9 @@
-"""Train, be killed at a given point, go on; all in forked children of one process, because loading torch takes long.
+"""Train, get killed at a given point, resume: everything in forked children of one process, because torch loads slowly.
 
 Usage: python -m tests.training.kill FOLDER RECIPE HEAD POINT...
-A POINT is `step:N` (before the N-th step), `write:N` (in the middle of the N-th write of a file) or `stage:N` (before
-the N-th stage is finished). Prints a JSON object: for each point the hashes of weights and metrics, and of a run that
-nobody killed.
+A POINT is `step:N` (before the N-th training step), `write:N` (when half of the N-th file is written) or `stage:N`
+(before the N-th stage is marked as finished). Prints a JSON object: for each point, and for an uninterrupted run, the
+hashes of all files in the run folder.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import torch
 from lacuner import atomic
 from lacuner.config import load_config
 from lacuner.data import Splits
-from lacuner.demo import build
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
 from lacuner.training import loop
 from lacuner.training import run_folder as run
+from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import DOUBTING, start
 
 
@@ -36,30 +36,36 @@ def die() -> None:
 
 
 def arm(point: str) -> None:
-    """Have this process killed at the point."""
+    """Have this process kill itself at the point."""
     kind, number = point.split(":")
-    left = int(number)
+    remaining = int(number)
 
-    def count(then: Callable[..., Any]) -> Callable[..., Any]:
+    def kill_at_last_call(function: Callable[..., Any], before_dying: Callable[..., Any] | None = None) -> Any:
         def counted(*args: Any, **kwargs: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0:
+            nonlocal remaining
+            remaining -= 1
+            if remaining == 0:
+                if before_dying is not None:
+                    before_dying(*args)
                 die()
-            return then(*args, **kwargs)
+            return function(*args, **kwargs)
 
         return counted
 
     if kind == "step":
-        loop._Trainer._learn = count(loop._Trainer._learn)  # type: ignore[method-assign]
+        loop._Trainer._learn = kill_at_last_call(loop._Trainer._learn)  # type: ignore[method-assign]
     elif kind == "stage":
-        run.Stage.finish = count(run.Stage.finish)  # type: ignore[method-assign]
+        run.Stage.finish = kill_at_last_call(run.Stage.finish)  # type: ignore[method-assign]
     else:
-        # every file is written by `atomic_write`, which ends with this call: no writer can be forgotten
-        atomic.os.replace = count(atomic.os.replace)
+        # `atomic_write` is the only writer of files (tests/test_layering.py) and ends with this call
+        atomic.os.replace = kill_at_last_call(atomic.os.replace, halve)
 
 
-DEMO = build()
+def halve(file: str, _: object) -> None:
+    os.truncate(file, os.path.getsize(file) // 2)
+
+
+DEMO = demo_corpus()
 GOLD, DEV = DEMO.train[:40], DEMO.dev[:20]
 WEAK = list(corrupt(GOLD, Noise(drop=0.3)))
 
@@ -91,25 +97,9 @@ def in_child(*args: Any) -> int:
 
 
 def digest(folder: Path) -> dict[str, str]:
-    names = [
-        "model/model.safetensors",
-        "model/config.json",
-        "model/names.json",
-        "metrics.jsonl",
-        "suspects.jsonl",
-        "suspects.tsv",
-    ]
-    names += [
-        "removed.jsonl",
-        "o_values.safetensors",
-        "completed.jsonl",
-        "labels.json",
-        "confidence.json",
-        "completed-2.jsonl",
-        "confidence-2.json",
-    ]
-    found = [folder / name for name in names if (folder / name).exists()]
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
+    """The hash of every file of a finished run."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != ".lock"]
+    return {file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def main() -> None:
@@ -121,9 +111,9 @@ def main() -> None:
     for i, point in enumerate(points):
         place = Path(folder) / f"killed{i}"
         killed = os.WIFSIGNALED(in_child(place, recipe, head, point))
-        assert in_child(place, recipe, head, None) == 0, f"it did not go on after {point}"
-        left = [file.name for file in place.rglob("*.part") if file.is_file()]
-        result[point] = {"killed": killed, "digest": digest(place), "parts": len(left)}
+        assert in_child(place, recipe, head, None) == 0, f"the run was not resumed after {point}"
+        half_written = [file.name for file in place.rglob("*.part") if file.is_file()]
+        result[point] = {"killed": killed, "digest": digest(place), "half_written": len(half_written)}
     sys.stdout.write(json.dumps(result))
 
 

@@ -20,7 +20,7 @@ import torch
 import lacuner.trainer.train  # noqa: F401 (here, so that no child must do it)
 from lacuner.cli.main import main as run_lacuner
 from lacuner.corpus import write
-from lacuner.demo import build
+from tests.demo_corpus import demo_corpus
 
 TRAIN = ["train", "--recipe", "supervised", "--gold", "gold.jsonl", "--dev", "gold.jsonl"]
 TRAIN += ["--set", "train.epochs=1", "--set", "train.checkpoint_seconds=0", "--out"]
@@ -66,7 +66,7 @@ def command(prepare: Callable[[], None], *args: str) -> tuple[int, str]:
 def main() -> None:
     os.chdir(sys.argv[1])
     torch.set_num_threads(1)
-    write(build().train[:30], "gold.jsonl")
+    write(demo_corpus().train[:30], "gold.jsonl")
     result = {"whole": command(nothing, *TRAIN, "whole"), "full": command(small_disk, *TRAIN, "run")}
     Path("full.jsonl").symlink_to("/dev/full")
     result["full, at the end"] = command(small_disk, "predict", "whole", "gold.jsonl", "--out", "full.jsonl")

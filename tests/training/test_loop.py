@@ -11,7 +11,6 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Lost, Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError, ModelFileError, TrainingError
 from lacuner.evaluate import Count
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
@@ -26,8 +25,9 @@ from lacuner.training.dataset import training_set
 from lacuner.training.optimizer import set_rate
 from lacuner.training.run_folder import Run, Stage
 from lacuner.training.steps import believe
+from tests.demo_corpus import demo_corpus
 
-DEMO = build()
+DEMO = demo_corpus()
 GOLD, DEV = DEMO.train[:60], DEMO.dev[:20]
 
 

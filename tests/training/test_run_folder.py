@@ -19,7 +19,6 @@ import torch
 from lacuner import atomic as files
 from lacuner.config import load_config
 from lacuner.data import Splits
-from lacuner.demo import build
 from lacuner.errors import ConfigError, LacunerError
 from lacuner.models.storage import load
 from lacuner.recipes import RECIPES
@@ -27,8 +26,9 @@ from lacuner.trainer.train import train
 from lacuner.training import run_folder as run_module
 from lacuner.training.run_folder import Run
 from tests.conftest import ROOT
+from tests.demo_corpus import demo_corpus
 
-GOLD = build().train[:20]
+GOLD = demo_corpus().train[:20]
 
 
 def test_of_two_that_begin_at_once_one_has_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
