@@ -70,10 +70,10 @@ class Language:
 
 
 def our_labeller(path: Path) -> Labeller:
-    from lacuner.annotate import annotate, dictionary_source, load_dictionary
+    from lacuner.annotate import annotate, gazetteer_source, load_gazetteer
     from lacuner.data import Document
 
-    source = dictionary_source(load_dictionary(path).entries, case="fold")
+    source = gazetteer_source(load_gazetteer(path).entries, case="fold")
 
     def label(texts: list[str]) -> int:
         docs = (Document(str(number), text) for number, text in enumerate(texts))
@@ -160,9 +160,9 @@ def ratio_row(name: str, peer: str, bar: float, sides: tuple[Labeller, Labeller]
 
 LOADING = """
 import sys, time
-from lacuner.annotate import Matcher, load_dictionary
+from lacuner.annotate import Matcher, load_gazetteer
 start = time.process_time()
-matcher = Matcher(load_dictionary(sys.argv[1]).entries)
+matcher = Matcher(load_gazetteer(sys.argv[1]).entries)
 took = time.process_time() - start
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(took, int(peak.split()[1]) / 1024)

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from lacuner import load
-from lacuner.annotate import Source, Tally, dictionary_source, load_dictionary
+from lacuner.annotate import LabellingStatistics, Source, gazetteer_source, load_gazetteer
 from lacuner.annotate import annotate as annotate_by
 from lacuner.annotate.matching.terms import Case
 from lacuner.corpus import read, write
@@ -42,12 +42,12 @@ def annotate(
     *,
     case: Case = "smart",
     sources: Iterable[Source] = (),
-    tally: Tally | None = None,
+    statistics: LabellingStatistics | None = None,
 ) -> Iterator[Document]:
     """Documents, or plain texts, with weak labels from a dictionary file and from other sources, which come after it in
     priority."""
-    first = [] if dictionary is None else [dictionary_source(load_dictionary(dictionary).entries, case=case)]
-    return annotate_by(_documents(docs), [*first, *sources], tally=tally)
+    first = [] if dictionary is None else [gazetteer_source(load_gazetteer(dictionary).entries, case=case)]
+    return annotate_by(_documents(docs), [*first, *sources], statistics=statistics)
 
 
 def train(

@@ -38,7 +38,7 @@ class CorpusError(LacunerError):
     """A corpus file cannot be read, written, or paired with another."""
 
 
-class DictionaryError(LacunerError):
+class GazetteerError(LacunerError):
     """A dictionary file cannot be read."""
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lacuner.advice import Seen, look
 from lacuner.advice.profile import LEAST, size_of
-from lacuner.annotate import annotate, dictionary_source
+from lacuner.annotate import annotate, gazetteer_source
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.data import Document, Span
 from lacuner.demo import Demo
@@ -53,7 +53,7 @@ def test_mentions_are_told_from_names(demo: Demo, rate: float) -> None:
 
 
 def test_a_dictionary_lacks_names(demo: Demo) -> None:
-    source = dictionary_source([Entry(surface, label) for surface, label in demo.dictionary])
+    source = gazetteer_source([Entry(surface, label) for surface, label in demo.dictionary])
     seen = look(list(annotate(demo.train, [source])), dev=demo.dev)
     assert seen.gaps == "names"
     assert seen.missing == pytest.approx(0.61, abs=0.05), "what noise measure says of it"

@@ -112,14 +112,14 @@ def without_idle_spaces(parts: list[Unit]) -> list[Unit]:
     ]
 
 
-def form_of(surface: str, fold: bool, tokens: bool = False) -> str:
+def normalise_surface(surface: str, fold: bool, tokens: bool = False) -> str:
     parts = units(surface, fold)
     return "".join(unit.form for unit in (without_idle_spaces(parts) if tokens else parts)).strip(" ")
 
 
 def find_all(surfaces: set[str], text: str, fold: bool, tokens: bool = False) -> set[tuple[int, int, str]]:
     """Every match: start, end, form."""
-    forms = {form_of(surface, fold, tokens) for surface in surfaces} - {""}
+    forms = {normalise_surface(surface, fold, tokens) for surface in surfaces} - {""}
     parts = units(text, fold)
     if tokens:
         parts = without_idle_spaces(parts)

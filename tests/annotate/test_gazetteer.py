@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuner.annotate.gazetteer.load import FORMATS, Dictionary, DictionaryNote, load_dictionary
-from lacuner.errors import DictionaryError
+from lacuner.annotate.gazetteer.load import GAZETTEER_FORMATS, Gazetteer, GazetteerWarning, load_gazetteer
+from lacuner.errors import GazetteerError
 
 
-def load(folder: Path, name: str, content: str | bytes, **options: object) -> Dictionary:
+def load(folder: Path, name: str, content: str | bytes, **options: object) -> Gazetteer:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return load_dictionary(path, **options)  # type: ignore[arg-type]
+    return load_gazetteer(path, **options)  # type: ignore[arg-type]
 
 
-def pairs(dictionary: Dictionary) -> list[tuple[str, str]]:
+def pairs(dictionary: Gazetteer) -> list[tuple[str, str]]:
     return [(entry.surface, entry.label) for entry in dictionary.entries]
 
 
-def sentences(dictionary: Dictionary) -> list[str]:
+def sentences(dictionary: Gazetteer) -> list[str]:
     return [
         str(problem).split(": ", 1)[0].rsplit(":", 1)[-1] + " " + problem.problem for problem in dictionary.problems
     ]
@@ -114,12 +114,12 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
         "9 this row has 4 columns, the others have 2; is a field with a separator in it not quoted?",
     ]
     assert all(str(problem).startswith(str(tmp_path / "terms.csv")) for problem in dictionary.problems)
-    notes = [problem for problem in dictionary.problems if isinstance(problem, DictionaryNote)]
+    notes = [problem for problem in dictionary.problems if isinstance(problem, GazetteerWarning)]
     assert [note.line for note in notes] == [6]
     assert dictionary.skipped == 6
     assert dictionary.skipped + len(notes) + len(dictionary.entries) == 9
-    with pytest.raises(DictionaryError, match=r"terms\.csv:3: the surface is empty"):
-        load_dictionary(tmp_path / "terms.csv", errors="raise")
+    with pytest.raises(GazetteerError, match=r"terms\.csv:3: the surface is empty"):
+        load_gazetteer(tmp_path / "terms.csv", errors="raise")
 
 
 @pytest.mark.parametrize(
@@ -149,20 +149,20 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_at_all_raises(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
-    with pytest.raises(DictionaryError, match=message):
+    with pytest.raises(GazetteerError, match=message):
         load(tmp_path, name, content)
 
 
 def test_files_and_encodings_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DictionaryError, match=r"none\.tsv: cannot read this file: No such file"):
-        load_dictionary(tmp_path / "none.tsv")
-    with pytest.raises(DictionaryError, match="this is a folder; name the files in it"):
-        load_dictionary(tmp_path)
-    with pytest.raises(DictionaryError, match="there is no encoding called 'klingon'"):
+    with pytest.raises(GazetteerError, match=r"none\.tsv: cannot read this file: No such file"):
+        load_gazetteer(tmp_path / "none.tsv")
+    with pytest.raises(GazetteerError, match="this is a folder; name the files in it"):
+        load_gazetteer(tmp_path)
+    with pytest.raises(GazetteerError, match="there is no encoding called 'klingon'"):
         load(tmp_path, "d.tsv", "a\tb", encoding="klingon")
-    with pytest.raises(DictionaryError, match="there is no dictionary format called 'xml'"):
+    with pytest.raises(GazetteerError, match="there is no dictionary format called 'xml'"):
         load(tmp_path, "d.tsv", "a\tb", format="xml")
-    with pytest.raises(DictionaryError, match=r"d\.tsv:2: this is not ascii text"):
+    with pytest.raises(GazetteerError, match=r"d\.tsv:2: this is not ascii text"):
         load(tmp_path, "d.tsv", "a\tb\né\tb", encoding="ascii")
 
 
@@ -262,7 +262,7 @@ def test_a_dictionary_by_document(tmp_path: Path) -> None:
     assert len(dictionary) == 2
 
 
-@pytest.mark.parametrize("format", list(FORMATS))
+@pytest.mark.parametrize("format", list(GAZETTEER_FORMATS))
 def test_any_bytes_give_entries_or_one_clear_error(tmp_path_factory: pytest.TempPathFactory, format: str) -> None:
     path = tmp_path_factory.mktemp("fuzz") / f"d.{format}"
 
@@ -270,8 +270,8 @@ def test_any_bytes_give_entries_or_one_clear_error(tmp_path_factory: pytest.Temp
     def check(content: bytes) -> None:
         path.write_bytes(content)
         try:
-            dictionary = load_dictionary(path)
-        except DictionaryError as error:
+            dictionary = load_gazetteer(path)
+        except GazetteerError as error:
             assert error.file == str(path)
             return
         assert len(dictionary)
@@ -283,7 +283,7 @@ def test_any_bytes_give_entries_or_one_clear_error(tmp_path_factory: pytest.Temp
 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
 def test_cells_with_line_breaks(tmp_path: Path, ending: str) -> None:
-    def table(content: str) -> Dictionary:
+    def table(content: str) -> Gazetteer:
         return load(tmp_path, f"d.{ending}", content.replace(",", "," if ending == "csv" else "\t"))
 
     two = table('surface,label\n"Mara\nTeel",PER\n"Bram\n\nvan ""X"" \n Oster","PER"\nOslo,LOC\n,LOC\n')

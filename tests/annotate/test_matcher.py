@@ -176,9 +176,9 @@ def test_characters_of_all_widths_in_a_chinese_dictionary(monkeypatch: pytest.Mo
 
 SCALE = """
 import random, sys, time
-from lacuner.annotate import Matcher, load_dictionary
+from lacuner.annotate import Matcher, load_gazetteer
 started = time.perf_counter()
-matcher = Matcher(load_dictionary(sys.argv[1]).entries)
+matcher = Matcher(load_gazetteer(sys.argv[1]).entries)
 built = time.perf_counter() - started
 rng = random.Random(7)
 words = [entry.surface for entry in matcher.entries[:200_000]]

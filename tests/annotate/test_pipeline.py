@@ -15,18 +15,18 @@ import pytest
 from lacuner import corpus
 from lacuner.annotate import (
     Entry,
-    Judgement,
-    Tally,
+    EntryPrecision,
+    LabellingStatistics,
     annotate,
-    dictionary_source,
+    format_stop_list,
     function_source,
+    gazetteer_source,
     lint,
-    load_dictionary,
+    load_gazetteer,
     read_stop_list,
     regex_source,
-    stop_list,
 )
-from lacuner.annotate.label_model import combine
+from lacuner.annotate.label_model import LabelModel
 from lacuner.annotate.lint import COMMON, NUMBER, SEVERAL, SHORT
 from lacuner.annotate.pipeline import MOST_DOCUMENTS, _LabelChunk
 from lacuner.annotate.statistics import MOST_ROWS
@@ -47,7 +47,7 @@ def test_weak_documents_have_nothing_of_the_gold_and_are_not_complete() -> None:
     seen: list[Document] = []
     spy = function_source("spy", lambda doc: seen.append(Document(doc.id, doc.text, spans=doc.spans)))
     docs = list(make_docs(3))
-    weak = list(annotate(docs, [dictionary_source(ENTRIES), spy]))
+    weak = list(annotate(docs, [gazetteer_source(ENTRIES), spy]))
     assert [doc.id for doc in weak] == ["0", "1", "2"]
     assert all(doc.complete is False for doc in weak)
     assert all(span.label != "GOLD" for doc in weak for span in doc.spans)
@@ -57,34 +57,34 @@ def test_weak_documents_have_nothing_of_the_gold_and_are_not_complete() -> None:
 
 def test_the_tally() -> None:
     docs = [Document("1", "aspirin, aspirin and gout"), Document("2", "nothing"), Document("3", "lead 42")]
-    sources = [dictionary_source(ENTRIES), regex_source("Number", r"\d+"), regex_source("Drug", "aspirin")]
-    tally = Tally()
-    list(annotate(docs, sources, tally=tally))
-    assert (tally.documents, tally.matched, tally.characters) == (3, 2, 39)
-    assert tally.spans == {"Chemical": 3, "Number": 1}
-    assert tally.unsure == {"Disease": 1, "Finding": 1}
-    table = {(row.source, row.label): row for row in tally.table()}
+    sources = [gazetteer_source(ENTRIES), regex_source("Number", r"\d+"), regex_source("Drug", "aspirin")]
+    statistics = LabellingStatistics()
+    list(annotate(docs, sources, statistics=statistics))
+    assert (statistics.documents, statistics.matched, statistics.characters) == (3, 2, 39)
+    assert statistics.spans == {"Chemical": 3, "Number": 1}
+    assert statistics.unsure == {"Disease": 1, "Finding": 1}
+    table = {(row.source, row.label): row for row in statistics.table()}
     chemical = table["dictionary", "Chemical"]
     assert (chemical.spans, chemical.kept, chemical.documents, chemical.overlaps, chemical.conflicts) == (3, 3, 2, 2, 2)
     drug = table["regex Drug", "Drug"]
     assert (drug.spans, drug.kept, drug.documents, drug.overlaps, drug.conflicts) == (2, 0, 1, 2, 2)
     assert table["regex Number", "Number"].overlaps == 0
-    assert [(count.entry.surface, count.matches) for count in tally.top_entries(sources, 2)] == [
+    assert [(count.entry.surface, count.matches) for count in statistics.top_entries(sources, 2)] == [
         ("aspirin", 2),
         ("lead", 1),
     ]
-    assert len(tally.lost) == 2
+    assert len(statistics.lost) == 2
 
 
-def run(docs: list[Document], workers: int) -> tuple[list[Document], Tally]:
-    tally = Tally()
-    sources = [dictionary_source(ENTRIES, stop=["lead"]), regex_source("Number", r"\d+")]
-    return list(annotate(docs, sources, tally=tally, workers=workers)), tally
+def run(docs: list[Document], workers: int) -> tuple[list[Document], LabellingStatistics]:
+    statistics = LabellingStatistics()
+    sources = [gazetteer_source(ENTRIES, stop=["lead"]), regex_source("Number", r"\d+")]
+    return list(annotate(docs, sources, statistics=statistics, workers=workers)), statistics
 
 
 def test_workers_change_nothing() -> None:
     docs = list(make_docs(2 * MOST_DOCUMENTS + 7))
-    one, tally = run(docs, 1)
+    one, statistics = run(docs, 1)
     assert len(one) == len(docs)
     for workers in (2, 3):
         many, counts = run(docs, workers)
@@ -92,22 +92,22 @@ def test_workers_change_nothing() -> None:
         assert [doc.spans for doc in many] == [doc.spans for doc in one]
         assert all(isinstance(span, Span) for doc in many for span in doc.spans)
         assert (counts.spans, counts.unsure, counts.entries, counts.rows) == (
-            tally.spans,
-            tally.unsure,
-            tally.entries,
-            tally.rows,
+            statistics.spans,
+            statistics.unsure,
+            statistics.entries,
+            statistics.rows,
         )
         assert (counts.documents, counts.matched, counts.characters) == (
-            tally.documents,
-            tally.matched,
-            tally.characters,
+            statistics.documents,
+            statistics.matched,
+            statistics.characters,
         )
-        assert (counts.lost.counts, counts.lost.spans) == (tally.lost.counts, tally.lost.spans)
+        assert (counts.lost.counts, counts.lost.spans) == (statistics.lost.counts, statistics.lost.spans)
 
 
 def test_work_is_sent_where_it_cannot_be_inherited() -> None:
     chunks = [list(make_docs(5)), list(make_docs(6))]
-    work = _LabelChunk(combine([dictionary_source(ENTRIES)]))
+    work = _LabelChunk(LabelModel([gazetteer_source(ENTRIES)]))
     here = [result[0] for _, result in map_in_order(chunks, work, 1)]
     there = [result[0] for _, result in map_in_order(chunks, work, 2, start="spawn")]
     assert here == there
@@ -148,21 +148,21 @@ def test_lost_rows_are_bounded() -> None:
     doc = Document("1", "ab " * 10)
     words = [(place, place + 1) for place in range(0, 30, 3)]
     doc.words = tuple(words)
-    tally = Tally()
-    list(annotate([doc] * (MOST_ROWS // 10 + 50), [regex_source("X", "ab")], tally=tally))
-    assert len(tally.lost.spans) == MOST_ROWS
-    assert len(tally.lost) == MOST_ROWS + 500
+    statistics = LabellingStatistics()
+    list(annotate([doc] * (MOST_ROWS // 10 + 50), [regex_source("X", "ab")], statistics=statistics))
+    assert len(statistics.lost.spans) == MOST_ROWS
+    assert len(statistics.lost) == MOST_ROWS + 500
 
 
 def test_lint() -> None:
     texts = ["lead lead lead aspirin", "gout and 42", "x x", "it IT"]
     entries = [*ENTRIES, Entry("42", "Number"), Entry("x", "Letter"), Entry("IT", "Field"), Entry("unused", "X")]
-    source = dictionary_source(entries)
-    tally, judgement = Tally(), Judgement()
+    source = gazetteer_source(entries)
+    statistics, precision = LabellingStatistics(), EntryPrecision()
     gold = [Document(str(number), text, spans=(Span(15, 22, "Chemical"),)) for number, text in enumerate(texts)]
-    for weak, true in zip(annotate(gold, [source], tally=tally), gold, strict=True):
-        judgement.add(weak, true)
-    rows = {row.surface: row for row in lint(source, tally)}
+    for weak, true in zip(annotate(gold, [source], statistics=statistics), gold, strict=True):
+        precision.add(weak, true)
+    rows = {row.surface: row for row in lint(source, statistics)}
     assert {surface: row.reasons for surface, row in rows.items()} == {
         "lead": (COMMON,),
         "gout": (SEVERAL,),
@@ -173,20 +173,20 @@ def test_lint() -> None:
     assert next(iter(rows)) == "lead"
     assert rows["gout"].labels == ("Disease", "Finding")
     assert rows["gout"].matches == 1
-    known = {row.surface: row for row in lint(source, tally, judgement=judgement)}
+    known = {row.surface: row for row in lint(source, statistics, precision=precision)}
     assert (known["lead"].wrong, known["lead"].precision, known["lead"].stop) == (3, 0.0, True)
     assert "aspirin" not in known
     assert (known["x"].wrong, known["x"].stop) == (2, True), "suspicious, and never right: too few to be sure, but"
     assert (known["42"].wrong, known["42"].stop) == (1, True)
-    unjudged = {row.surface: row for row in lint(source, tally, judgement=Judgement())}
+    unjudged = {row.surface: row for row in lint(source, statistics, precision=EntryPrecision())}
     assert {(row.right, row.wrong) for row in unjudged.values()} == {(None, None)}
     assert unjudged["lead"].stop, "gold that does not mention it says nothing for it"
 
 
 def test_the_suggested_stop_list_can_be_read(tmp_path: Path) -> None:
-    source, tally = dictionary_source(ENTRIES), Tally()
-    list(annotate([Document("1", "lead and gout")], [source], tally=tally))
-    (tmp_path / "stop.txt").write_text(stop_list(lint(source, tally)))
+    source, statistics = gazetteer_source(ENTRIES), LabellingStatistics()
+    list(annotate([Document("1", "lead and gout")], [source], statistics=statistics))
+    (tmp_path / "stop.txt").write_text(format_stop_list(lint(source, statistics)))
     assert read_stop_list(tmp_path / "stop.txt") == {"lead"}
 
 
@@ -202,10 +202,10 @@ def test_the_suggested_stop_list_can_be_read(tmp_path: Path) -> None:
 def test_numbers_on_bc5cdr(
     data: Callable[[str], Path], case: str, spacing: str, expected: tuple[float | None, ...], within: float
 ) -> None:
-    entries = load_dictionary(data("bc5cdr/dictionary.tsv")).entries
+    entries = load_gazetteer(data("bc5cdr/dictionary.tsv")).entries
     gold = list(corpus.read(data("bc5cdr/test.conll")))
-    tally = Tally()
-    weak = annotate(gold, [dictionary_source(entries, case=case, spacing=spacing)], tally=tally)  # type: ignore[arg-type]
+    statistics = LabellingStatistics()
+    weak = annotate(gold, [gazetteer_source(entries, case=case, spacing=spacing)], statistics=statistics)  # type: ignore[arg-type]
     right = given = true = 0
     for one, other in zip(weak, gold, strict=True):
         ours, theirs = {span[:3] for span in one.spans}, {span[:3] for span in other.spans}
@@ -214,7 +214,7 @@ def test_numbers_on_bc5cdr(
     scores = (precision, recall, 2 * precision * recall / (precision + recall))
     for score, wanted in zip(scores, expected, strict=True):
         assert wanted is None or 100 * score == pytest.approx(wanted, abs=within)
-    assert tally.documents == 4797
+    assert statistics.documents == 4797
 
 
 def test_a_span_without_a_label_contradicts_nothing() -> None:
@@ -223,9 +223,9 @@ def test_a_span_without_a_label_contradicts_nothing() -> None:
         function_source("other", lambda doc: [(5, 9, "ORG")]),
         function_source("any", lambda doc: [(0, 4, ""), (5, 12, "")]),
     ]
-    tally = Tally()
-    list(annotate([Document("1", "Mara Oslo by")], sources, tally=tally))
-    assert {key: (row.overlaps, row.conflicts) for key, row in tally.rows.items()} == {
+    statistics = LabellingStatistics()
+    list(annotate([Document("1", "Mara Oslo by")], sources, statistics=statistics))
+    assert {key: (row.overlaps, row.conflicts) for key, row in statistics.rows.items()} == {
         ("kb", "PER"): (1, 0),
         ("kb", "LOC"): (1, 1),
         ("other", "ORG"): (1, 1),

@@ -14,16 +14,24 @@ import pytest
 
 from lacuner.annotate import (
     Entry,
-    Judgement,
-    Tally,
+    EntryPrecision,
+    LabellingStatistics,
     annotate,
     capitalised_source,
-    dictionary_source,
+    gazetteer_source,
     lint,
     read_stop_list,
     regex_source,
 )
-from lacuner.annotate.report import EXAMPLES, MISSED, Examples, Labelling, render, report_json, write_report
+from lacuner.annotate.report import (
+    EXAMPLES,
+    MISSED,
+    AnnotationReport,
+    ExampleSampler,
+    render,
+    report_json,
+    write_report,
+)
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 from lacuner.noise import measure
@@ -45,28 +53,28 @@ GOLD = [
 ]
 
 
-def labelling(gold: bool = True, more: bool = False) -> Labelling:
+def labelling(gold: bool = True, more: bool = False) -> AnnotationReport:
     docs = [Document(str(number), text) for number, text in enumerate(TEXTS)]
     truth = [
         Document(doc.id, doc.text, spans=tuple(Span(*span) for span in spans), complete=True)
         for doc, spans in zip(docs, GOLD, strict=True)
     ]
-    sources = [dictionary_source(ENTRIES)]
+    sources = [gazetteer_source(ENTRIES)]
     if more:
         sources += [regex_source("YEAR", r"\b\d{4}\b"), capitalised_source()]
-    tally, examples, judgement = Tally(), Examples(), Judgement()
+    statistics, examples, precision = LabellingStatistics(), ExampleSampler(), EntryPrecision()
     weak = []
-    for doc, real in zip(annotate(docs, sources, tally=tally), truth, strict=True):
+    for doc, real in zip(annotate(docs, sources, statistics=statistics), truth, strict=True):
         examples.add(doc, real if gold else None)
-        judgement.add(doc, real)
+        precision.add(doc, real)
         weak.append(doc)
-    return Labelling(
+    return AnnotationReport(
         title="Five texts",
         settings={"corpus": Path("texts"), "dictionary": [Path("a.tsv"), Path("b.tsv")], "case": "smart"},
-        tally=tally,
+        statistics=statistics,
         sources=sources,
         examples=examples,
-        lint_rows=lint(sources[0], tally, judgement=judgement if gold else None),
+        lint_rows=lint(sources[0], statistics, precision=precision if gold else None),
         measured=measure(weak, truth) if gold else None,
     )
 
@@ -130,23 +138,25 @@ def test_the_page_says_it() -> None:
 def test_without_gold_and_without_anything() -> None:
     page = render(report_json(labelling(gold=False)))
     assert page.count("<svg") == 1 and "Against gold" not in page and "in gold" not in page
-    nothing = Labelling(title="", settings={}, tally=Tally(), sources=[], examples=Examples())
+    nothing = AnnotationReport(
+        title="", settings={}, statistics=LabellingStatistics(), sources=[], examples=ExampleSampler()
+    )
     page = render(report_json(nothing))
     assert "<svg" not in page and "Nothing was found." in page
 
 
 def test_losses_are_said() -> None:
     run = labelling()
-    run.tally.lost.span(Document("d7", "Mara Teel"), Span(0, 4, "PERSON"), "does not fit the words")
+    run.statistics.lost.span(Document("d7", "Mara Teel"), Span(0, 4, "PERSON"), "does not fit the words")
     other = Lost()
     other.count("unsure spans")
     facts = report_json(
-        Labelling(
+        AnnotationReport(
             title="",
             settings={},
-            tally=run.tally,
+            statistics=run.statistics,
             sources=[],
-            examples=Examples(),
+            examples=ExampleSampler(),
             lost={"writing": other},
             problems=["a.tsv:3: empty"],
         )
@@ -159,13 +169,20 @@ def test_losses_are_said() -> None:
 
 def test_the_stop_list_can_be_copied(tmp_path: Path) -> None:
     docs = [Document(str(number), "The Will of the people, the Will.") for number in range(3)]
-    source = dictionary_source([Entry("Will", "PERSON")])
-    tally = Tally()
-    list(annotate(docs, [source], tally=tally))
-    rows = lint(source, tally)
+    source = gazetteer_source([Entry("Will", "PERSON")])
+    statistics = LabellingStatistics()
+    list(annotate(docs, [source], statistics=statistics))
+    rows = lint(source, statistics)
     page = render(
         report_json(
-            Labelling(title="", settings={}, tally=tally, sources=[source], examples=Examples(), lint_rows=rows)
+            AnnotationReport(
+                title="",
+                settings={},
+                statistics=statistics,
+                sources=[source],
+                examples=ExampleSampler(),
+                lint_rows=rows,
+            )
         )
     )
     copied = page.split("<pre>")[1].split("</pre>")[0].replace("<bdi>", "").replace("</bdi>", "")
@@ -191,12 +208,16 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_other_scripts_make_no_warning_and_stay_text() -> None:
-    tally = Tally(documents=1)
+    statistics = LabellingStatistics(documents=1)
     names = ["品牌", "ยี่ห้อ", "العلامة", "🏴‍☠️", "$x_{", "长" * 40, "W" * 40, "name 0"]
-    tally.spans.update({name: 9 - number for number, name in enumerate(names)})
+    statistics.spans.update({name: 9 - number for number, name in enumerate(names)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        page = render(report_json(Labelling(title="", settings={}, tally=tally, sources=[], examples=Examples())))
+        page = render(
+            report_json(
+                AnnotationReport(title="", settings={}, statistics=statistics, sources=[], examples=ExampleSampler())
+            )
+        )
     drawing = page.split("<svg")[1].split("</svg>")[0]
     for name in names[:5]:
         assert f">{name}</text>" in drawing
@@ -213,7 +234,7 @@ def test_examples_do_not_depend_on_order() -> None:
         docs[-1].spans = (Span(docs[-1].text.index(name), docs[-1].text.index(name) + len(name), "A"),)
     results = []
     for _ in range(3):
-        examples = Examples()
+        examples = ExampleSampler()
         for doc in docs:
             examples.add(doc)
         results.append(examples.of_labels())
@@ -225,7 +246,7 @@ def test_examples_do_not_depend_on_order() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lacuner.annotate.report.MOST_KEYS", 100)
-    examples = Examples()
+    examples = ExampleSampler()
     for number in range(150):
         examples.add(Document("", f"N{number}"), Document("", f"N{number}", spans=(Span(0, len(f"N{number}"), "A"),)))
     assert examples.uncounted == 50
@@ -233,7 +254,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_context_is_cut_between_words() -> None:
-    examples = Examples()
+    examples = ExampleSampler()
     text = "word " * 40 + "Name" + " word" * 40
     examples.add(Document("", text, spans=(Span(200, 204, "A"),)))
     [example] = examples.of_labels()["A"]

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from lacuner.annotate import Entry, Judgement, LintRow, Tally, annotate, dictionary_source, lint
-from lacuner.annotate.report import Examples, Labelling, render, report_json, visible
+from lacuner.annotate import Entry, EntryPrecision, LabellingStatistics, LintRow, annotate, gazetteer_source, lint
+from lacuner.annotate.report import AnnotationReport, ExampleSampler, render, report_json, visible
 from lacuner.annotate.statistics import SourceRow
 from lacuner.data import Document, Lost, Span, Where
 from lacuner.noise import measure
@@ -77,24 +77,24 @@ def report(bad: str) -> str:
     ]
     gold = [Document(doc.id, doc.text, spans=spans, complete=True) for doc in weak]
     gold[2].spans = (Span(0, 5, bad),)
-    examples = Examples()
+    examples = ExampleSampler()
     for doc, real in zip(weak, gold, strict=True):
         examples.add(doc, real)
-    tally = Tally(documents=3, matched=3, characters=100)
-    tally.spans.update({bad: 1, f"{bad} 2": 1})
-    tally.unsure.update({bad: 1, "": 1})
-    tally.rows[bad, bad] = SourceRow(bad, bad, 2, 1, 1, 1, 1)
-    tally.entries[bad] = Counter({0: 3})
-    tally.lost.span(weak[0], Span(6, end, bad), f"lost {bad}")
-    source = dictionary_source([], name=bad)
+    statistics = LabellingStatistics(documents=3, matched=3, characters=100)
+    statistics.spans.update({bad: 1, f"{bad} 2": 1})
+    statistics.unsure.update({bad: 1, "": 1})
+    statistics.rows[bad, bad] = SourceRow(bad, bad, 2, 1, 1, 1, 1)
+    statistics.entries[bad] = Counter({0: 3})
+    statistics.lost.span(weak[0], Span(6, end, bad), f"lost {bad}")
+    source = gazetteer_source([], name=bad)
     source = type(source)(bad, source.find, [Entry(bad, bad, 1.0, bad, Where(bad, 7))])
     row = LintRow(bad, (bad, f"{bad} 2"), 3, (f"reason {bad}",), Where(bad, 7), 1, 2, stop=True)
     other = Lost()
     other.count(f"other {bad}")
-    labelling = Labelling(
+    labelling = AnnotationReport(
         title=bad,
         settings={"corpus": bad, "dictionary": [bad, bad]},
-        tally=tally,
+        statistics=statistics,
         sources=[source],
         examples=examples,
         lint_rows=[row],
@@ -151,13 +151,15 @@ def test_from_the_dictionary_to_the_page() -> None:
     pages = []
     for bad in [PLAIN, *(bad for bad in HOSTILE.values() if "\0" not in bad and "\ud800" not in bad)]:
         docs = [Document(f"{bad} {number}", f"Here ( {bad} ) it is.") for number in range(4)]
-        source = dictionary_source([Entry(bad, bad, where=Where(bad, 1))], name=bad)
-        tally, examples, judgement = Tally(), Examples(), Judgement()
-        for doc in annotate(docs, [source], tally=tally):
+        source = gazetteer_source([Entry(bad, bad, where=Where(bad, 1))], name=bad)
+        statistics, examples, precision = LabellingStatistics(), ExampleSampler(), EntryPrecision()
+        for doc in annotate(docs, [source], statistics=statistics):
             examples.add(doc)
-            judgement.add(doc, Document("", doc.text))
-        rows = lint(source, tally, judgement=judgement)
-        labelling = Labelling(title=bad, settings={}, tally=tally, sources=[source], examples=examples, lint_rows=rows)
+            precision.add(doc, Document("", doc.text))
+        rows = lint(source, statistics, precision=precision)
+        labelling = AnnotationReport(
+            title=bad, settings={}, statistics=statistics, sources=[source], examples=examples, lint_rows=rows
+        )
         pages.append(Page(render(report_json(labelling))))
-        assert tally.spans == {bad: 4}
+        assert statistics.spans == {bad: 4}
     assert all(page.pairs == pages[0].pairs for page in pages)

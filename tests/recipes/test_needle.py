@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.annotate import annotate, dictionary_source
+from lacuner.annotate import annotate, gazetteer_source
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.config import load_config
 from lacuner.data import Document, Span, Splits
@@ -257,7 +257,7 @@ def test_the_weight_of_wsl_is_that_of_weak_sentences(tmp_path: Path, monkeypatch
 
 
 def dictionary_labels(demo: Demo, docs: list[Document]) -> list[Document]:
-    source = dictionary_source([Entry(surface, label) for surface, label in demo.dictionary])
+    source = gazetteer_source([Entry(surface, label) for surface, label in demo.dictionary])
     return list(annotate([replace(doc, spans=(), complete=False) for doc in docs], [source]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lacuner.annotate.gazetteer.load import load_dictionary
+from lacuner.annotate.gazetteer.load import load_gazetteer
 from lacuner.data import Document, Span
 from lacuner.techniques.label_issues import Suspect, Suspects, write_names
 
@@ -44,7 +44,7 @@ def test_mentions_of_a_name_are_one_name() -> None:
 def test_names_are_a_dictionary_that_no_spreadsheet_computes(tmp_path: Path) -> None:
     write_names(SUSPECTS, tmp_path / "names.tsv")
     assert not any(line[0] in "=+-@" for line in (tmp_path / "names.tsv").read_text().splitlines())
-    entries = load_dictionary(tmp_path / "names.tsv").entries
+    entries = load_gazetteer(tmp_path / "names.tsv").entries
     assert [(entry.surface, entry.label) for entry in entries] == [
         ("Mara Teel", "PERSON"),
         ("Halden", "PLACE"),

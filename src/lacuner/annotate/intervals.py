@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 
-class Ranges:
+class IntervalSet:
     """A fixed set of ranges, which may overlap."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
@@ -26,7 +26,7 @@ class Ranges:
         return before > 0 and self._furthest[before - 1] >= end
 
 
-class Disjoint:
+class DisjointIntervals:
     """A growing set of ranges of which no two overlap."""
 
     def __init__(self) -> None:

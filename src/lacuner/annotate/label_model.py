@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from lacuner.annotate.intervals import Disjoint, Ranges
+from lacuner.annotate.intervals import DisjointIntervals, IntervalSet
 from lacuner.annotate.matching.matcher import Overlaps
-from lacuner.annotate.sources import Found, Source
+from lacuner.annotate.sources import Source, SourceOutput
 from lacuner.data import Document, Span, by_position
 from lacuner.errors import ConfigError
 
@@ -30,17 +30,37 @@ class Layer(NamedTuple):
     spans: tuple[Span, ...]
     unsure: tuple[Span, ...]
     lost: Sequence[tuple[Span, str]]
-    found: Sequence[Found]
+    found: Sequence[SourceOutput]
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """Sources, and how they are made into one layer; call it with a document."""
+@dataclass(slots=True)
+class LabelModel:
+    """Combine the spans of several sources into one layer of weak labels. Call it with a document.
 
-    sources: tuple[Source, ...]
-    by: By
-    ambiguous: Ambiguous
-    overlaps: Overlaps
+    `by`: where sources disagree, the earlier one wins (`priority`) or the majority does (`vote`; ties go to the longer
+    span, and a span's score is the share of the sources with a span there that voted for it). A source without a span
+    at a place abstains there.
+    `ambiguous`: a match with several labels, or a tied vote, becomes one unsure span per label (`unsure`), gets the
+    first label (`first`) or is dropped (`drop`). A later source, or the other votes, may settle it first.
+    `overlaps`: of the overlapping spans of one source, keep the `longest` or `all`.
+    """
+
+    sources: Sequence[Source]
+    by: By = "priority"
+    ambiguous: Ambiguous = "unsure"
+    overlaps: Overlaps = "longest"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("by", By), ("ambiguous", Ambiguous), ("overlaps", Overlaps)):
+            if getattr(self, name) not in get_args(allowed):
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)!r}, but can only be {' or '.join(get_args(allowed))}"
+                )
+        names = Counter(source.name for source in self.sources)
+        if not names:
+            raise ConfigError("there is no source to label with")
+        if max(names.values()) > 1:
+            raise ConfigError(f"two sources are called {names.most_common(1)[0][0]!r}")
 
     def __call__(self, doc: Document) -> Layer:
         found = [source.find(doc) for source in self.sources]
@@ -56,32 +76,6 @@ class Combination:
             _vote(found, draft)
         unsure = draft.unsure + _open_questions([span for one in found for span in one.unsure], draft)
         return Layer(by_position(draft.spans), by_position(unsure), draft.lost, found)
-
-
-def combine(
-    sources: Iterable[Source],
-    *,
-    by: By = "priority",
-    ambiguous: Ambiguous = "unsure",
-    overlaps: Overlaps = "longest",
-) -> Combination:
-    """Make several sources one.
-
-    `by`: where sources disagree, the earlier one is right (`priority`), or the majority is (`vote`: the longer span
-    where it is a draw; scores are the share of the sources that spoke of the place). A source that is silent about a
-    place takes no part there.
-    `ambiguous`: a match with several labels, or a vote that ends in a draw, becomes an unsure span for each label, is
-    given the first label, or is dropped. A later source, or the vote of others, may settle it.
-    `overlaps`: `longest` keeps, of the overlapping spans of one source, the longest; `all` keeps all ranges.
-    """
-    sources = tuple(sources)
-    for name, value, allowed in (("by", by, By), ("ambiguous", ambiguous, Ambiguous), ("overlaps", overlaps, Overlaps)):
-        if value not in get_args(allowed):
-            raise ConfigError(f"{name} is {value!r}, but can only be {' or '.join(get_args(allowed))}")
-    twice = [name for name, times in Counter(source.name for source in sources).items() if times > 1]
-    if twice or not sources:
-        raise ConfigError(f"two sources are called {twice[0]!r}" if twice else "there is no source to label with")
-    return Combination(sources, by, ambiguous, overlaps)
 
 
 class _Draft:
@@ -111,7 +105,7 @@ Claim = tuple[Span, ...]
 """What a source says about a range: one span, or one a label."""
 
 
-def _claims(found: Found, draft: _Draft) -> list[Claim]:
+def _claims(found: SourceOutput, draft: _Draft) -> list[Claim]:
     """The claims of one source, of which, if so wanted, no two overlap."""
     by_range: dict[tuple[int, int], Claim] = {}
     for span in found.spans:
@@ -128,7 +122,7 @@ def _claims(found: Found, draft: _Draft) -> list[Claim]:
 def _longest(claims: list[Claim], draft: _Draft, reason: str) -> list[Claim]:
     claims.sort(key=lambda claim: (claim[0].start - claim[0].end, claim[0].start))
     kept: list[Claim] = []
-    taken = Disjoint()
+    taken = DisjointIntervals()
     for claim in claims:
         start, end, *_ = claim[0]
         if taken.first_touched(start, end):
@@ -139,10 +133,10 @@ def _longest(claims: list[Claim], draft: _Draft, reason: str) -> list[Claim]:
     return kept
 
 
-def _rank(found: Sequence[Found], draft: _Draft) -> None:
+def _rank(found: Sequence[SourceOutput], draft: _Draft) -> None:
     """Earlier sources go first; where one could not decide between labels, a later one may."""
     kept: dict[tuple[int, int], Claim] = {}
-    taken = Disjoint()
+    taken = DisjointIntervals()
     for one in found:
         for claim in _claims(one, draft):
             place = claim[0].start, claim[0].end
@@ -163,13 +157,13 @@ def _rank(found: Sequence[Found], draft: _Draft) -> None:
         draft.settle(claim)
 
 
-def _vote(found: Sequence[Found], draft: _Draft) -> None:
+def _vote(found: Sequence[SourceOutput], draft: _Draft) -> None:
     """Each source has one vote a range, divided between the labels it could not decide between."""
     ballots: dict[tuple[int, int], dict[str, list[tuple[float, Span]]]] = {}
-    speakers: list[Ranges] = []
+    speakers: list[IntervalSet] = []
     for one in found:
         claims = _claims(one, draft)
-        speakers.append(Ranges((claim[0].start, claim[0].end) for claim in claims))
+        speakers.append(IntervalSet((claim[0].start, claim[0].end) for claim in claims))
         for claim in claims:
             ballot = ballots.setdefault((claim[0].start, claim[0].end), {})
             for span in claim:
@@ -187,7 +181,7 @@ def _vote(found: Sequence[Found], draft: _Draft) -> None:
         draft.lost.extend((span, OUTVOTED) for label in ballot if label not in winners for _, span in ballot[label])
         results.append((most, claim))
     results.sort(key=lambda result: (-result[0], result[1][0].start - result[1][0].end, result[1][0].start))
-    taken = Disjoint()
+    taken = DisjointIntervals()
     for _, claim in results:
         if draft.overlaps == "longest":
             if taken.first_touched(claim[0].start, claim[0].end):
@@ -200,7 +194,7 @@ def _vote(found: Sequence[Found], draft: _Draft) -> None:
 def _open_questions(candidates: list[Span], draft: _Draft) -> list[Span]:
     """The unsure spans of the sources, but those inside a span, which are answered, and repetitions."""
     known = {(span.start, span.end) for span in draft.unsure}
-    answers = Ranges((span.start, span.end) for span in draft.spans)
+    answers = IntervalSet((span.start, span.end) for span in draft.spans)
     kept: dict[tuple[int, int, str], Span] = {}
     for span in candidates:
         if not answers.cover(span.start, span.end) and not (span.label == "" and (span.start, span.end) in known):

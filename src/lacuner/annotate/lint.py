@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lacuner.annotate.matching.terms import form_of, is_common_word
+from lacuner.annotate.matching.terms import is_common_word, normalise_surface
 from lacuner.annotate.matching.unicode_tables import characters
 from lacuner.annotate.sources import Source
-from lacuner.annotate.statistics import Tally
+from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.data import Document, Where
 
 SEVERAL = "several labels"
@@ -54,7 +54,7 @@ class LintRow(NamedTuple):
 
 
 @dataclass(slots=True)
-class Judgement:
+class EntryPrecision:
     """Weak spans held against gold, term by term."""
 
     right: Counter[str] = field(default_factory=Counter)
@@ -64,7 +64,7 @@ class Judgement:
         """Count one document: a span is right if gold has it, with the same label."""
         known = {span[:3] for span in gold.spans}
         for span in weak.spans:
-            form = form_of(weak.text[span.start : span.end], True, "given")
+            form = normalise_surface(weak.text[span.start : span.end], True, "given")
             (self.right if span[:3] in known else self.wrong)[form] += 1
 
 
@@ -77,13 +77,15 @@ class _Term(NamedTuple):
     """Whether a place can have several of the labels."""
 
 
-def lint(source: Source, tally: Tally, *, judgement: Judgement | None = None, most: int = 100) -> list[LintRow]:
+def lint(
+    source: Source, statistics: LabellingStatistics, *, precision: EntryPrecision | None = None, most: int = 100
+) -> list[LintRow]:
     """The entries of a dictionary source that do, or may do, most damage; the worst first.
 
     The worst are those with the most wrong matches in gold; without gold, those with most matches and most reasons
     for suspicion. Entries that were never found do no harm and are not listed.
     """
-    terms = _terms(source, tally)
+    terms = _terms(source, statistics)
     total = sum(term.matches for term in terms.values())
     threshold = max(MANY_SHARE * total, 10 * total / max(len(terms), 1))
     rows = []
@@ -93,8 +95,8 @@ def lint(source: Source, tally: Tally, *, judgement: Judgement | None = None, mo
             reasons.append(FREQUENT)
         right = wrong = None
         stop = any(reason in (COMMON, SHORT, NUMBER) for reason in reasons)
-        if judgement is not None and judgement.right[form] + judgement.wrong[form]:
-            right, wrong = judgement.right[form], judgement.wrong[form]
+        if precision is not None and precision.right[form] + precision.wrong[form]:
+            right, wrong = precision.right[form], precision.wrong[form]
             enough, bad = right + wrong >= ENOUGH, wrong > right
             if enough and bad:
                 reasons.append(WRONG)
@@ -127,12 +129,12 @@ def _damage(row: LintRow) -> tuple[float, float, str]:
     return -known, -row.matches * suspicion, row.surface
 
 
-def _terms(source: Source, tally: Tally) -> dict[str, _Term]:
+def _terms(source: Source, statistics: LabellingStatistics) -> dict[str, _Term]:
     """The entries that were found, those of the same normal form together."""
     found: dict[tuple[int, str], _Term] = {}
-    for number, times in sorted(tally.entries.get(source.name, Counter()).items()):
+    for number, times in sorted(statistics.entries.get(source.name, Counter()).items()):
         entry = source.entries[number]
-        key = bisect_right(source.starts, number), form_of(entry.surface, True, "given")
+        key = bisect_right(source.starts, number), normalise_surface(entry.surface, True, "given")
         before = found.get(key)
         if before is None:
             found[key] = _Term(entry.surface, (entry.label,), times, entry.where)
@@ -152,7 +154,7 @@ def _terms(source: Source, tally: Tally) -> dict[str, _Term]:
     return terms
 
 
-def stop_list(rows: Iterable[LintRow]) -> str:
+def format_stop_list(rows: Iterable[LintRow]) -> str:
     """A stop list to edit: a term a line, and after a tab why. `read_stop_list` reads it."""
     lines = []
     for row in rows:

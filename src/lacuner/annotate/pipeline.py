@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from lacuner.annotate.label_model import Ambiguous, By, Combination, combine
+from lacuner.annotate.label_model import Ambiguous, By, LabelModel
 from lacuner.annotate.matching.matcher import Overlaps
 from lacuner.annotate.sources import Source
-from lacuner.annotate.statistics import Tally
+from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.data import Document, Span
 from lacuner.processes import map_in_order
 
@@ -29,30 +29,32 @@ def annotate(
     by: By = "priority",
     ambiguous: Ambiguous = "unsure",
     overlaps: Overlaps = "longest",
-    tally: Tally | None = None,
+    statistics: LabellingStatistics | None = None,
     workers: int = 1,
 ) -> Iterator[Document]:
-    """Label documents with one layer of weak spans, made by `combine` from what the sources find.
+    """Label documents with one layer of weak spans, combined by `LabelModel` from what the sources find.
 
     What the documents already had as annotation is neither kept nor shown to the sources. Nothing is said to be
-    complete. Words that are given are respected: what does not fit them is lost, and `tally.lost` has it; words that
-    are not given are not split. `tally` is filled as the documents go by; neither it nor they depend on `workers`.
+    complete. Words that are given are respected: what does not fit them is lost, see `statistics.lost`; words that
+    are not given are not split. `statistics` is filled as the documents go by; neither it nor they depend on `workers`.
     """
-    combination = combine(sources, by=by, ambiguous=ambiguous, overlaps=overlaps)
-    return _annotate(docs, combination, Tally() if tally is None else tally, workers)
+    model = LabelModel(tuple(sources), by, ambiguous, overlaps)
+    return _annotate(docs, model, LabellingStatistics() if statistics is None else statistics, workers)
 
 
-def _annotate(docs: Iterable[Document], combination: Combination, tally: Tally, workers: int) -> Iterator[Document]:
+def _annotate(
+    docs: Iterable[Document], model: LabelModel, statistics: LabellingStatistics, workers: int
+) -> Iterator[Document]:
     if workers <= 1:
         for chunk in _chunks(docs, HERE):
-            layers = [combination(doc) for doc in chunk]
-            tally.add(chunk, layers, combination.sources)
+            layers = [model(doc) for doc in chunk]
+            statistics.add(chunk, layers, model.sources)
             for doc, layer in zip(chunk, layers, strict=True):
                 doc.spans, doc.unsure = layer.spans, layer.unsure
             yield from chunk
         return
-    for chunk, (found, part) in map_in_order(_chunks(docs, SENT), _LabelChunk(combination), workers):
-        tally.merge(part)
+    for chunk, (found, part) in map_in_order(_chunks(docs, SENT), _LabelChunk(model), workers):
+        statistics.merge(part)
         for doc, (spans, unsure) in zip(chunk, found, strict=True):
             doc.spans = tuple([Span(*span) for span in spans])
             doc.unsure = tuple([Span(*span) for span in unsure])
@@ -63,13 +65,13 @@ def _annotate(docs: Iterable[Document], combination: Combination, tally: Tally, 
 class _LabelChunk:
     """What a worker does."""
 
-    combination: Combination
+    model: LabelModel
 
-    def __call__(self, docs: list[Document]) -> tuple[list[tuple[Plain, Plain]], Tally]:
-        layers = [self.combination(doc) for doc in docs]
-        tally = Tally()
-        tally.add(docs, layers, self.combination.sources)
-        return [(_plain(layer.spans), _plain(layer.unsure)) for layer in layers], tally
+    def __call__(self, docs: list[Document]) -> tuple[list[tuple[Plain, Plain]], LabellingStatistics]:
+        layers = [self.model(doc) for doc in docs]
+        statistics = LabellingStatistics()
+        statistics.add(docs, layers, self.model.sources)
+        return [(_plain(layer.spans), _plain(layer.unsure)) for layer in layers], statistics
 
 
 def _plain(spans: tuple[Span, ...]) -> Plain:

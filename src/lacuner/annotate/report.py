@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Any, NamedTuple, Protocol
 
-from lacuner.annotate.lint import LintRow, stop_list
+from lacuner.annotate.lint import LintRow, format_stop_list
 from lacuner.annotate.pictures import FATES, ROWS, by_count, pictures_of
 from lacuner.annotate.sources import Source
-from lacuner.annotate.statistics import Tally
+from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Lost, Span, Where
 from lacuner.reporting.html import visible
@@ -80,7 +80,7 @@ def _in_context(doc: Document, span: Span, right: bool | None) -> Example:
     return Example(doc.id, before, text[start:end], after, span.source, right)
 
 
-class Examples:
+class ExampleSampler:
     """Looks at documents as they go by, and keeps a little of them: memory does not grow with the corpus."""
 
     def __init__(self) -> None:
@@ -157,46 +157,46 @@ class Measured(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Labelling:
+class AnnotationReport:
     """What there is to report about a run of `annotate`."""
 
     title: str
     settings: Mapping[str, object]
     """What was read and how, by name: corpus, dictionaries, case ..."""
-    tally: Tally
+    statistics: LabellingStatistics
     sources: Sequence[Source]
-    examples: Examples
+    examples: ExampleSampler
     lint_rows: Sequence[LintRow] = ()
     measured: Measured | None = None
     lost: Mapping[str, Lost] = field(default_factory=dict)
-    """What other steps lost, by the name of the step; what labelling lost is in the tally."""
+    """What other steps lost, by the name of the step; what labelling lost is in the statistics."""
     problems: Sequence[str] = ()
     """What was wrong with the dictionaries, in sentences."""
 
 
-def report_json(labelling: Labelling) -> dict[str, Any]:
+def report_json(labelling: AnnotationReport) -> dict[str, Any]:
     """All facts of the report."""
-    tally, measured = labelling.tally, labelling.measured
-    steps = {"labelling": tally.lost, **labelling.lost}
+    statistics, measured = labelling.statistics, labelling.measured
+    steps = {"labelling": statistics.lost, **labelling.lost}
     return {
         "title": labelling.title,
         "settings": {name: _setting(value) for name, value in labelling.settings.items()},
-        "documents": tally.documents,
-        "documents_with_a_match": tally.matched,
-        "characters": tally.characters,
-        "spans": by_count(tally.spans),
-        "unsure": by_count(tally.unsure),
+        "documents": statistics.documents,
+        "documents_with_a_match": statistics.matched,
+        "characters": statistics.characters,
+        "spans": by_count(statistics.spans),
+        "unsure": by_count(statistics.unsure),
         "unsure_places": labelling.examples.unsure(),
-        "sources": [asdict(row) for row in tally.table()],
+        "sources": [asdict(row) for row in statistics.table()],
         "top_entries": [
             {**entry._asdict(), "where": _place(entry.where), "source": source, "matches": times}
-            for source, entry, times in tally.top_entries(labelling.sources, ROWS)
+            for source, entry, times in statistics.top_entries(labelling.sources, ROWS)
         ],
         "examples": labelling.examples.of_labels(),
         "suspicious": [
             {**row._asdict(), "where": _place(row.where), "precision": row.precision} for row in labelling.lint_rows
         ],
-        "stop_list": stop_list(labelling.lint_rows),
+        "stop_list": format_stop_list(labelling.lint_rows),
         "problems": list(labelling.problems),
         "lost": {step: dict(lost) for step, lost in steps.items()},
         "lost_spans": [row._asdict() for lost in steps.values() for row in lost.spans[:ROWS]],
@@ -216,7 +216,7 @@ def _place(where: Where | None) -> str | None:
     return None if where is None else f"{where.file}:{where.line}" if where.line else where.file
 
 
-def write_report(path: str | PathLike[str], labelling: Labelling) -> None:
+def write_report(path: str | PathLike[str], labelling: AnnotationReport) -> None:
     """Write the page: one file without script or anything from elsewhere; the same facts give the same bytes."""
     page = render(report_json(labelling))
     with atomic_write(path) as stream:

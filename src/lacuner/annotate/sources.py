@@ -17,9 +17,9 @@ from typing import NamedTuple
 from lacuner.annotate.capitalised import capitalised_phrases
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.matching.matcher import Hit, Matcher, Overlaps
-from lacuner.annotate.matching.terms import Case, Spacing, form_of
+from lacuner.annotate.matching.terms import Case, Spacing, normalise_surface
 from lacuner.data import Document, Span
-from lacuner.errors import ConfigError, DictionaryError
+from lacuner.errors import ConfigError, GazetteerError
 
 Triple = tuple[int, int, str]
 """Start, end, label; an empty label if nobody knows of which type it is."""
@@ -28,7 +28,7 @@ STOPPED, EMPTY = "on the stop list", "of invisible characters"
 """Why an entry is not looked for."""
 
 
-class Found(NamedTuple):
+class SourceOutput(NamedTuple):
     """What a source has to say about a document."""
 
     spans: Sequence[Span] = ()
@@ -48,16 +48,16 @@ class Source:
     """A named labelling function."""
 
     name: str
-    find: Callable[[Document], Found]
+    find: Callable[[Document], SourceOutput]
     entries: Sequence[Entry] = ()
-    """The dictionary that `Found.entries` speaks of."""
+    """The dictionary that `SourceOutput.entries` speaks of."""
     starts: Sequence[int] = ()
     """Where the lists of the documents begin in `entries`, if each has its own."""
     skipped: Mapping[str, int] = field(default_factory=dict)
     """How many of its entries are not looked for, and why."""
 
 
-def dictionary_source(
+def gazetteer_source(
     entries: Iterable[Entry],
     *,
     name: str = "dictionary",
@@ -95,7 +95,7 @@ class _InDictionary:
             self.matchers[spacing] = self.make(spacing=spacing)
         return self.matchers[spacing]
 
-    def __call__(self, doc: Document) -> Found:
+    def __call__(self, doc: Document) -> SourceOutput:
         if doc.words is None:
             matcher = self.matcher("given")
             return _found(matcher, self.name, doc.text, matcher.hits(doc.text))
@@ -108,7 +108,7 @@ class _InDictionary:
         return found._replace(misfits=[*others.spans, *(choice[0] for choice in others.choices)])
 
 
-def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Found:
+def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> SourceOutput:
     """Hits as spans."""
     terms = matcher.terms
     of, labels, weights = terms.of, terms.labels, terms.weights
@@ -118,7 +118,7 @@ def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Found:
         # Span(...) itself takes twice as long, and this is the one place where that can be felt
         label_of = terms.label_of
         spans = [_new(Span, (start, end, label_of[term], None, name)) for term, start, end in hits]
-        return Found(spans, (), (), (), entries, flat)
+        return SourceOutput(spans, (), (), (), entries, flat)
     spans, entries = [], []
     choices: list[tuple[Span, ...]] = []
     for term, start, end in hits:
@@ -129,7 +129,7 @@ def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Found:
             choices.append(tuple(made))
         else:
             spans += made
-    return Found(spans, (), choices, (), entries, flat)
+    return SourceOutput(spans, (), choices, (), entries, flat)
 
 
 _new = tuple.__new__
@@ -148,8 +148,8 @@ def per_document_source(
     everything = [entry for entries in terms.values() for entry in entries]
     starts = dict(zip(terms, accumulate(map(len, terms.values()), initial=0), strict=False))
     find = _InOwnTerms(name, terms, starts, case, overlaps, frozenset(stop), spacing)
-    stopped = {form_of(term, True, spacing) for term in find.stop}
-    forms = [form_of(entry.surface, True, spacing) for entry in everything]
+    stopped = {normalise_surface(term, True, spacing) for term in find.stop}
+    forms = [normalise_surface(entry.surface, True, spacing) for entry in everything]
     skipped = _skipped(sum(form in stopped for form in forms if form), sum(not form for form in forms))
     return Source(name, find, everything, tuple(starts.values()), skipped)
 
@@ -164,10 +164,10 @@ class _InOwnTerms:
     stop: frozenset[str]
     spacing: Spacing
 
-    def __call__(self, doc: Document) -> Found:
+    def __call__(self, doc: Document) -> SourceOutput:
         entries = self.terms.get(doc.id)
         if not entries:
-            return Found()
+            return SourceOutput()
         make = partial(Matcher, entries, case=self.case, overlaps=self.overlaps, stop=self.stop)
         found = _InDictionary(self.name, make, self.spacing)(doc)
         first = self.starts[doc.id]
@@ -215,7 +215,7 @@ class _Outside:
     name: str
     function: Callable[[Document], Iterable[Triple | Span] | None]
 
-    def __call__(self, doc: Document) -> Found:
+    def __call__(self, doc: Document) -> SourceOutput:
         spans: list[Span] = []
         unsure: list[Span] = []
         misfits: list[Span] = []
@@ -227,7 +227,7 @@ class _Outside:
                 misfits.append(span)
             else:
                 (spans if span.label else unsure).append(span)
-        return Found(spans, unsure, (), misfits)
+        return SourceOutput(spans, unsure, (), misfits)
 
     def _span(self, doc: Document, item: Triple | Span) -> Span:
         try:
@@ -243,26 +243,28 @@ class _Outside:
         return Span(start, end, label, item.score if isinstance(item, Span) else None, self.name)
 
 
-def without(source: Source, stop: Iterable[str]) -> Source:
+def apply_stop_list(source: Source, stop: Iterable[str]) -> Source:
     """The same source, deaf to the terms of a stop list (whatever their case). Dictionaries have their own `stop`."""
-    return Source(source.name, _Without(source.find, frozenset(form_of(term, True, "given") for term in stop)))
+    return Source(
+        source.name, _Without(source.find, frozenset(normalise_surface(term, True, "given") for term in stop))
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Without:
-    find: Callable[[Document], Found]
+    find: Callable[[Document], SourceOutput]
     stop: frozenset[str]
 
-    def __call__(self, doc: Document) -> Found:
+    def __call__(self, doc: Document) -> SourceOutput:
         found = self.find(doc)
         lists = [
             [span for span in spans if self._stays(doc, span)] for spans in (found.spans, found.unsure, found.misfits)
         ]
         choices = [choice for choice in found.choices if self._stays(doc, choice[0])]
-        return Found(lists[0], lists[1], choices, lists[2], (), found.flat)
+        return SourceOutput(lists[0], lists[1], choices, lists[2], (), found.flat)
 
     def _stays(self, doc: Document, span: Span) -> bool:
-        return form_of(doc.text[span.start : span.end], True, "given") not in self.stop
+        return normalise_surface(doc.text[span.start : span.end], True, "given") not in self.stop
 
 
 def read_stop_list(path: str | PathLike[str]) -> frozenset[str]:
@@ -271,5 +273,5 @@ def read_stop_list(path: str | PathLike[str]) -> frozenset[str]:
         text = Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)
-        raise DictionaryError(f"cannot read this stop list: {reason}", file=path) from error
+        raise GazetteerError(f"cannot read this stop list: {reason}", file=path) from error
     return frozenset(term for line in text.split("\n") if (term := line.split("\t")[0].strip()))

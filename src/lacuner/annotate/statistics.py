@@ -42,7 +42,7 @@ class EntryCount(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class LabellingStatistics:
     """Counts of one run of `annotate`."""
 
     documents: int = 0
@@ -144,7 +144,7 @@ class Tally:
         else:
             self.lost.count(reason)
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: LabellingStatistics) -> None:
         """Add the counts of another part of the corpus."""
         self.documents += other.documents
         self.matched += other.matched

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from lacuner.annotate import annotate, dictionary_source
+from lacuner.annotate import annotate, gazetteer_source
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.bench.gold_subset import little_command, little_gold
 from lacuner.bench.spec import FILES, LITTLE, MADE, DataSpec, is_demo
@@ -155,4 +155,4 @@ def _first(count: int, path: str) -> str:
 
 def _by_dictionary(docs: list[Document], demo: Demo) -> list[Document]:
     """What the demo's dictionary knows of the documents."""
-    return list(annotate(docs, [dictionary_source([Entry(surface, label) for surface, label in demo.dictionary])]))
+    return list(annotate(docs, [gazetteer_source([Entry(surface, label) for surface, label in demo.dictionary])]))

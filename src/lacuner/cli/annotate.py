@@ -11,7 +11,7 @@ import typer
 from lacuner.cli import options
 
 if TYPE_CHECKING:
-    from lacuner.annotate.report import Labelling
+    from lacuner.annotate.report import AnnotationReport
     from lacuner.cli.console import Watched
     from lacuner.data import Document
 
@@ -73,15 +73,16 @@ def annotate(
 
     Matches are the longest ones that begin and end with a word. What is not matched is unknown, not negative.
     """
-    from lacuner.annotate import Judgement, Tally, usable_cores
+    from lacuner.annotate import EntryPrecision, LabellingStatistics
     from lacuner.annotate import annotate as annotated
     from lacuner.annotate import lint as linted
-    from lacuner.annotate.report import Examples, Labelling, report_json, write_report
+    from lacuner.annotate.report import AnnotationReport, ExampleSampler, report_json, write_report
     from lacuner.cli.console import Watched, print_json, say
     from lacuner.cli.labelling_sources import dictionary_sources, named_pairs, rule_sources, stop_terms, unused_terms
     from lacuner.corpus import write
     from lacuner.evaluate.align import align_partial
     from lacuner.noise import Measuring
+    from lacuner.processes import usable_cores
 
     _check(bool(dictionary or regex or capitalised), workers, out)
     options.keep_inputs({"--out": out, "--report": report}, corpus, gold, *(dictionary or ()), *(stop or ()))
@@ -94,31 +95,38 @@ def annotate(
     reading = options.read_options(encoding, words=words)
     docs = Watched(corpus, format=format, options=reading)
     truth = Watched(gold, format=format, complete=True, options=reading) if gold else None
-    tally, judgement, examples, measuring = Tally(), Judgement() if truth else None, Examples(), Measuring()
+    statistics, precision, examples, measuring = (
+        LabellingStatistics(),
+        EntryPrecision() if truth else None,
+        ExampleSampler(),
+        Measuring(),
+    )
     combining: dict[str, Any] = {"by": by, "ambiguous": ambiguous, "overlaps": overlaps}
-    weak = annotated(docs, sources, tally=tally, workers=workers or usable_cores(), **combining)
+    weak = annotated(docs, sources, statistics=statistics, workers=workers or usable_cores(), **combining)
 
     def seen() -> Iterator[Document]:
         for real, doc in align_partial(_read_gold(truth), weak) if truth else ((None, doc) for doc in weak):
             unseen.discard(doc.id)
             examples.add(doc, real)
-            if real is not None and judgement is not None:
-                judgement.add(doc, real)
+            if real is not None and precision is not None:
+                precision.add(doc, real)
                 measuring.add(doc, real)
             yield doc
 
     lost = write(seen(), out)
     measured = measuring.result() if truth else None
-    labelling = Labelling(
+    labelling = AnnotationReport(
         title=f"Weak labels of {corpus.name}",
         settings={
             **{"corpus": corpus, "dictionary": dictionary, "label": label, "map": map_, "gold": gold},
             **{"regex": regex, "capitalised": capitalised, **matching, "stop": stop, **combining},
         },
-        tally=tally,
+        statistics=statistics,
         sources=sources,
         examples=examples,
-        lint_rows=[row for source in sources if source.entries for row in linted(source, tally, judgement=judgement)],
+        lint_rows=[
+            row for source in sources if source.entries for row in linted(source, statistics, precision=precision)
+        ],
         measured=measured,
         lost={"reading": docs.lost, "writing": lost},
         problems=[*given.problems, *unused_terms(given.by_document, unseen)],
@@ -146,26 +154,26 @@ def _check(sources: bool, workers: int | None, out: Path) -> None:
 
 
 def _account_for(
-    labelling: Labelling, docs: Watched, truth: Watched | None, out: Path, problems: Iterable[str]
+    labelling: AnnotationReport, docs: Watched, truth: Watched | None, out: Path, problems: Iterable[str]
 ) -> None:
     """Say what was read, labelled and written, and what was lost on the way."""
     from lacuner.cli.console import report_lost, say
     from lacuner.noise import Measurement
 
     report_lost(docs.lost, f"read {docs.path}: {docs.documents:,} documents")
-    measured, tally = labelling.measured, labelling.tally
+    measured, statistics = labelling.measured, labelling.statistics
     if truth and isinstance(measured, Measurement):
-        having = f"{measured.scores.documents:,} of {tally.documents:,} documents have gold"
+        having = f"{measured.scores.documents:,} of {statistics.documents:,} documents have gold"
         report_lost(truth.lost, f"read {truth.path}: {having}")
         if not measured.scores.exact.gold:
             say(f"{truth.path}: there is no entity in this gold, so that every label counts as wrong")
     for sentence in problems:
         say(sentence)
-    report_lost(tally.lost, "labelled")
+    report_lost(statistics.lost, "labelled")
     report_lost(labelling.lost["writing"], f"wrote {out}")
-    if not tally.documents:
+    if not statistics.documents:
         say(f"{docs.path}: there is no document in it, so that nothing was labelled")
-    elif not tally.matched:
+    elif not statistics.matched:
         say(
             "nothing was found in any document: is it the right dictionary, and are terms and labels where they belong?"
         )
@@ -180,25 +188,26 @@ def _read_gold(gold: Watched) -> Iterator[Document]:
         raise CorpusError("there is no document in this gold", file=gold.path)
 
 
-def _show(labelling: Labelling, lint: bool) -> None:
-    from lacuner.annotate import stop_list
+def _show(labelling: AnnotationReport, lint: bool) -> None:
+    from lacuner.annotate import format_stop_list
     from lacuner.cli.console import print_table
     from lacuner.cli.score_table import incomplete_note, score_rows
     from lacuner.corpus.check import look_alike
     from lacuner.noise import Measurement
 
-    tally, measured, suspicious = labelling.tally, labelling.measured, labelling.lint_rows
-    share = tally.matched / max(tally.documents, 1)
+    statistics, measured, suspicious = labelling.statistics, labelling.measured, labelling.lint_rows
+    share = statistics.matched / max(statistics.documents, 1)
     typer.echo(
-        f"{tally.documents:,} documents, {100 * share:.1f} % of them with a match: {tally.spans.total():,} spans, "
-        f"{tally.unsure.total():,} unsure"
+        f"{statistics.documents:,} documents, {100 * share:.1f} % of them with a match: "
+        f"{statistics.spans.total():,} spans, {statistics.unsure.total():,} unsure"
     )
     columns = ("source", "label", "found", "kept", "documents", "meet another source", "contradict it")
     rows = [
-        (r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts) for r in tally.table()
+        (r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts)
+        for r in statistics.table()
     ]
     print_table("", columns, rows)
-    for named in look_alike(tally.spans):
+    for named in look_alike(statistics.spans):
         typer.echo(f"labels that look alike: {named}")
     if isinstance(measured, Measurement):
         print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measured.scores))
@@ -222,5 +231,5 @@ def _show(labelling: Labelling, lint: bool) -> None:
         typer.echo("no suspicious entries")
         return
     print_table("\nSuspicious entries", ("entry", "labels", "matches", "wrong", "why", "where"), table)
-    stops = stop_list(suspicious)
+    stops = format_stop_list(suspicious)
     typer.echo("\nA stop list to edit (save it, and give it as --stop):\n" + (stops or "(nothing to stop)"))

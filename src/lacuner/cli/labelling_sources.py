@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lacuner.annotate import (
-    Dictionary,
+    Gazetteer,
     Source,
+    apply_stop_list,
     capitalised_source,
-    dictionary_source,
-    load_dictionary,
+    gazetteer_source,
+    load_gazetteer,
     per_document_source,
     read_stop_list,
     regex_source,
-    without,
 )
 from lacuner.annotate.gazetteer.load import UNKNOWN_ENCODING, UNKNOWN_ENDING
 from lacuner.annotate.sources import EMPTY, STOPPED
 from lacuner.cli.console import say
-from lacuner.errors import ConfigError, DictionaryError
+from lacuner.errors import ConfigError, GazetteerError
 
 PROBLEMS = 20
 _OPTIONS = {UNKNOWN_ENDING: "--dictionary-format", UNKNOWN_ENCODING: "--dictionary-encoding"}
@@ -73,7 +73,7 @@ def dictionary_sources(
         name = file.stem if names.count(file.stem) == 1 else str(file)
         sources = []
         if len(found.entries):
-            sources.append(dictionary_source(found.entries, name=_free(name, given.sources), **matching))
+            sources.append(gazetteer_source(found.entries, name=_free(name, given.sources), **matching))
         if found.by_document:
             name = _free(f"{name}, by document", given.sources)
             sources.append(per_document_source(found.by_document, name=name, **matching))
@@ -83,16 +83,16 @@ def dictionary_sources(
     return given
 
 
-def _load(file: Path, label: str | None, mapping: dict[str, str], reading: dict[str, str | None]) -> Dictionary:
+def _load(file: Path, label: str | None, mapping: dict[str, str], reading: dict[str, str | None]) -> Gazetteer:
     try:
-        return load_dictionary(
+        return load_gazetteer(
             file, label=label, mapping=mapping or None, format=reading["format"], encoding=reading["encoding"]
         )
-    except DictionaryError as error:
+    except GazetteerError as error:
         option = next((option for sentence, option in _OPTIONS.items() if sentence in error.problem), None)
         if option is None:
             raise
-        raise DictionaryError(f"{error.problem}; the option is {option}", file=error.file, line=error.line) from error
+        raise GazetteerError(f"{error.problem}; the option is {option}", file=error.file, line=error.line) from error
 
 
 def _not_looked_for(sources: list[Source]) -> str:
@@ -132,7 +132,7 @@ def rule_sources(
         rules.append(regex_source(label, pattern, name=_free(f"regex {label}".strip(), [*others, *rules])))
     if capitalised:
         rules.append(capitalised_source(name=_free("capitalised", [*others, *rules])))
-    return [without(rule, stop) if stop else rule for rule in rules]
+    return [apply_stop_list(rule, stop) if stop else rule for rule in rules]
 
 
 def unused_terms(by_document: dict[Path, set[str]], unseen: set[str]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, overload
 
 from lacuner.data import Where
-from lacuner.errors import DictionaryError
+from lacuner.errors import GazetteerError
 
 LONGEST = 1_000
 """Characters in a surface, at most: beyond that it is not a term but a quote that was never closed."""
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     where: Where | None = None
 
 
-class DictionaryNote(DictionaryError):  # noqa: N818 (it says what an error is not)
+class GazetteerWarning(GazetteerError):  # noqa: N818 (it says what an error is not)
     """Worth knowing, but nothing was lost: a duplicate, a guessed encoding."""
 
 
@@ -73,10 +73,10 @@ class Entries(Sequence[Entry]):
         return map(self.__getitem__, range(len(self)))
 
 
-class Dictionary:
+class Gazetteer:
     """What was read from a dictionary file: the entries, and each mistake as an error with file and line.
 
-    A row with a mistake is no entry; `DictionaryNote`s are about rows that are. `by_document` holds the terms of
+    A row with a mistake is no entry; `GazetteerWarning`s are about rows that are. `by_document` holds the terms of
     dictionaries that list them document by document.
     """
 
@@ -91,10 +91,10 @@ class Dictionary:
         self._problems.append((line, sentence, note))
 
     @property
-    def problems(self) -> list[DictionaryError]:
+    def problems(self) -> list[GazetteerError]:
         """All mistakes, by line."""
         return [
-            (DictionaryNote if note else DictionaryError)(sentence, file=self.file, line=line or None)
+            (GazetteerWarning if note else GazetteerError)(sentence, file=self.file, line=line or None)
             for line, sentence, note in sorted(self._problems, key=lambda problem: problem[0])
         ]
 
@@ -110,7 +110,7 @@ class Dictionary:
 class Collector:
     """Takes rows from the readers of the various formats, and keeps them or says what is wrong with them."""
 
-    def __init__(self, dictionary: Dictionary, label: str | None, mapping: Mapping[str, str] | None) -> None:
+    def __init__(self, dictionary: Gazetteer, label: str | None, mapping: Mapping[str, str] | None) -> None:
         self.dictionary = dictionary
         self.labels: list[str] = []
         self.lines = array("i")

@@ -9,7 +9,7 @@ from typing import Any
 
 from lacuner.annotate.gazetteer.entries import Collector
 from lacuner.annotate.gazetteer.tables import add_item, lines, split_aliases
-from lacuner.errors import DictionaryError
+from lacuner.errors import GazetteerError
 
 _SURFACE = ("surface", "term", "pattern", "text", "name", "phrase", "mention")
 _LABEL = ("label", "type", "class", "category", "tag")
@@ -43,14 +43,14 @@ def read_json(text: str, collector: Collector) -> None:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         file = collector.dictionary.file
-        raise DictionaryError(f"this is not JSON ({error.msg})", file=file, line=error.lineno) from error
+        raise GazetteerError(f"this is not JSON ({error.msg})", file=file, line=error.lineno) from error
     except RecursionError as error:
-        raise DictionaryError("this JSON is nested too deeply", file=collector.dictionary.file) from error
+        raise GazetteerError("this JSON is nested too deeply", file=collector.dictionary.file) from error
     if isinstance(content, Mapping):
         results = content.get("results")
         content = results.get("bindings") if isinstance(results, Mapping) else None
     if not isinstance(content, list):
-        raise DictionaryError("this is neither a list nor the result of a SPARQL query", file=collector.dictionary.file)
+        raise GazetteerError("this is neither a list nor the result of a SPARQL query", file=collector.dictionary.file)
     for number, row in enumerate(content, 1):
         collector.place = f"row {number:,}: "
         _add(0, row, collector)

@@ -9,14 +9,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from lacuner.annotate.gazetteer.entries import Collector, Dictionary, DictionaryNote, Entries, Entry
+from lacuner.annotate.gazetteer.entries import Collector, Entries, Entry, Gazetteer, GazetteerWarning
 from lacuner.annotate.gazetteer.json_forms import read_json, read_json_lines
 from lacuner.annotate.gazetteer.tables import read_table, read_terms
-from lacuner.errors import DictionaryError
+from lacuner.errors import GazetteerError
 
-__all__ = ["FORMATS", "Dictionary", "DictionaryNote", "Entries", "Entry", "load_dictionary"]
+__all__ = ["GAZETTEER_FORMATS", "Entries", "Entry", "Gazetteer", "GazetteerWarning", "load_gazetteer"]
 
-FORMATS = {
+GAZETTEER_FORMATS = {
     "tsv": "columns separated by tabs: surface, label, and a weight or an id if there is one",
     "csv": "the same, separated by commas, semicolons, tabs or bars; also the CSV of a SPARQL query",
     "txt": "a term a line, all of one label",
@@ -32,7 +32,7 @@ _SPREADSHEETS = ("xlsx", "xls", "ods", "numbers")
 _ENDINGS = {"tab": "tsv", "ndjson": "jsonl", "srj": "json", "lst": "txt", "list": "txt"}
 
 
-def load_dictionary(
+def load_gazetteer(
     path: str | PathLike[str],
     *,
     label: str | None = None,
@@ -40,7 +40,7 @@ def load_dictionary(
     format: str | None = None,
     encoding: str | None = None,
     errors: Literal["collect", "raise"] = "collect",
-) -> Dictionary:
+) -> Gazetteer:
     """Read a dictionary; its format is found by the ending of the file's name, unless named.
 
     `label` is for rows that have none (in a list of terms: all of them, and without it the file's name is the label).
@@ -52,8 +52,8 @@ def load_dictionary(
     """
     file = Path(path)
     if file.is_dir():
-        raise DictionaryError("this is a folder; name the files in it", file=file)
-    dictionary = Dictionary(str(file))
+        raise GazetteerError("this is a folder; name the files in it", file=file)
+    dictionary = Gazetteer(str(file))
     format = _format(file, format)
     decoded = _decode(file, encoding)
     if decoded.note:
@@ -70,26 +70,26 @@ def load_dictionary(
     collector = Collector(dictionary, label, mapping)
     readers[format](decoded.text, collector)
     collector.finish()
-    mistakes = [problem for problem in dictionary.problems if not isinstance(problem, DictionaryNote)]
+    mistakes = [problem for problem in dictionary.problems if not isinstance(problem, GazetteerWarning)]
     if mistakes and errors == "raise":
         raise mistakes[0]
     if not len(dictionary):
         if not mistakes:
-            raise DictionaryError("there is no entry in this file", file=file)
+            raise GazetteerError("there is no entry in this file", file=file)
         more = f" (and so for all {len(mistakes):,} rows)" if len(mistakes) > 1 else ""
-        raise DictionaryError(mistakes[0].problem + more, file=file, line=mistakes[0].line)
+        raise GazetteerError(mistakes[0].problem + more, file=file, line=mistakes[0].line)
     return dictionary
 
 
 def _format(file: Path, format: str | None) -> str:
     name = format or file.suffix.removeprefix(".").lower()
     name = _ENDINGS.get(name, name)
-    if name not in FORMATS:
-        known = ", ".join(FORMATS)
+    if name not in GAZETTEER_FORMATS:
+        known = ", ".join(GAZETTEER_FORMATS)
         if format:
-            raise DictionaryError(f"there is no dictionary format called {format!r} (there are {known})", file=file)
+            raise GazetteerError(f"there is no dictionary format called {format!r} (there are {known})", file=file)
         hint = "; a spreadsheet must be saved as CSV" if name in _SPREADSHEETS else ""
-        raise DictionaryError(f"{UNKNOWN_ENDING} (name one of {known}{hint})", file=file)
+        raise GazetteerError(f"{UNKNOWN_ENDING} (name one of {known}{hint})", file=file)
     return name
 
 
@@ -104,15 +104,15 @@ def _decode(file: Path, encoding: str | None) -> _Decoded:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise DictionaryError(f"cannot read this file: {error.strerror or error}", file=file) from error
+        raise GazetteerError(f"cannot read this file: {error.strerror or error}", file=file) from error
     if encoding is not None:
         return _Decoded(_named(file, data, encoding))
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _Decoded(_named(file, data, "utf-16"))
     if data.startswith(_ZIP):
-        raise DictionaryError("this is no text but a spreadsheet, or another archive; save it as CSV", file=file)
+        raise GazetteerError("this is no text but a spreadsheet, or another archive; save it as CSV", file=file)
     if 4 * data[:1000].count(0) > len(data[:1000]):
-        raise DictionaryError(f"this looks like UTF-16 without its mark; {UNKNOWN_ENCODING}", file=file)
+        raise GazetteerError(f"this looks like UTF-16 without its mark; {UNKNOWN_ENCODING}", file=file)
     try:
         return _Decoded(_line_ends(data.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
@@ -124,7 +124,7 @@ def _decode(file: Path, encoding: str | None) -> _Decoded:
         text = ""
     if not _looks_western(text):
         sentence = f"the byte 0x{byte:02X} is not UTF-8, and it makes no sense as Windows-1252"
-        raise DictionaryError(f"{sentence}; save the file as UTF-8, or {UNKNOWN_ENCODING}", file=file, line=line)
+        raise GazetteerError(f"{sentence}; save the file as UTF-8, or {UNKNOWN_ENCODING}", file=file, line=line)
     guessed = f"the file was read as Windows-1252; if that is wrong, {UNKNOWN_ENCODING}"
     note = f"the byte 0x{byte:02X} is not UTF-8; {guessed}"
     return _Decoded(_line_ends(text), note, line)
@@ -134,10 +134,10 @@ def _named(file: Path, data: bytes, encoding: str) -> str:
     try:
         return _line_ends(data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding))
     except LookupError as error:
-        raise DictionaryError(f"there is no encoding called {encoding!r}", file=file) from error
+        raise GazetteerError(f"there is no encoding called {encoding!r}", file=file) from error
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DictionaryError(f"this is not {encoding} text ({error.reason})", file=file, line=line) from error
+        raise GazetteerError(f"this is not {encoding} text ({error.reason})", file=file, line=line) from error
 
 
 def _line_ends(text: str) -> str:

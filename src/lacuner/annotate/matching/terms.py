@@ -40,7 +40,7 @@ def is_common_word(surface: str) -> bool:
     return surface.lower() in COMMON_WORDS
 
 
-def form_of(surface: str, fold: bool, spacing: Spacing) -> str:
+def normalise_surface(surface: str, fold: bool, spacing: Spacing) -> str:
     """The normal form of a surface; empty if nothing is left of it."""
     normal = normalise(surface, fold)
     text = normal.text.strip(" ")
@@ -80,19 +80,19 @@ class Terms:
     def collect(self) -> list[str]:
         """Fill the tables; returns the form of each term."""
         fold, smart, spacing = self.case != "exact", self.case == "smart", self.spacing
-        stop = {form_of(surface, True, spacing) for surface in self.stop}
+        stop = {normalise_surface(surface, True, spacing) for surface in self.stop}
         terms: dict[str, int] = {}
         for number, surface in enumerate(self._surfaces):
-            form = form_of(surface, fold, spacing)
+            form = normalise_surface(surface, fold, spacing)
             if not form:
                 self.empty.append(number)
                 continue
-            if stop and (form if fold else form_of(surface, True, spacing)) in stop:
+            if stop and (form if fold else normalise_surface(surface, True, spacing)) in stop:
                 self.stopped.append(number)
                 continue
             exact = None
             if smart and (form in COMMON_WORDS or (len(form) <= ACRONYM and surface != surface.lower())):
-                plain = form_of(surface, False, spacing)
+                plain = normalise_surface(surface, False, spacing)
                 if form in COMMON_WORDS or is_acronym(plain):
                     exact = self._exact[number] = plain
             # an equal string that is there already takes no second room
@@ -151,7 +151,7 @@ class Terms:
             return (of,)
         members = self._groups[~of]
         if self.flags[term] & CASED:
-            plain = form_of(text, False, self.spacing)
+            plain = normalise_surface(text, False, self.spacing)
             members = tuple(number for number in members if self._exact.get(number, plain) == plain)
         best: dict[str, int] = {}
         for number in sorted(members, key=self._rank):
