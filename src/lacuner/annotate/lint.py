@@ -78,7 +78,7 @@ class _Term(NamedTuple):
 
 
 def lint(
-    source: Source, statistics: LabellingStatistics, *, precision: EntryPrecision | None = None, most: int = 100
+    source: Source, statistics: LabellingStatistics, precision: EntryPrecision | None = None, most: int = 100
 ) -> list[LintRow]:
     """The entries of a dictionary source that do, or may do, most damage; the worst first.
 

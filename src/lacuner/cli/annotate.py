@@ -95,12 +95,8 @@ def annotate(
     reading = options.read_options(encoding, words=words)
     docs = Watched(corpus, format=format, options=reading)
     truth = Watched(gold, format=format, complete=True, options=reading) if gold else None
-    statistics, precision, examples, measuring = (
-        LabellingStatistics(),
-        EntryPrecision() if truth else None,
-        ExampleSampler(),
-        Measuring(),
-    )
+    statistics, examples, measuring = LabellingStatistics(), ExampleSampler(), Measuring()
+    precision = EntryPrecision() if truth else None
     combining: dict[str, Any] = {"by": by, "ambiguous": ambiguous, "overlaps": overlaps}
     weak = annotated(docs, sources, statistics=statistics, workers=workers or usable_cores(), **combining)
 
@@ -124,9 +120,7 @@ def annotate(
         statistics=statistics,
         sources=sources,
         examples=examples,
-        lint_rows=[
-            row for source in sources if source.entries for row in linted(source, statistics, precision=precision)
-        ],
+        lint_rows=[row for source in sources if source.entries for row in linted(source, statistics, precision)],
         measured=measured,
         lost={"reading": docs.lost, "writing": lost},
         problems=[*given.problems, *unused_terms(given.by_document, unseen)],
