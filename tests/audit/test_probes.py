@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from lacuner.audit.aligned_gold import Followed, aligned, choose, truth, unlabelled
-from lacuner.audit.probes import SamplingWatch, SpanWatch, Together, entities
+from lacuner.audit.probes import CallbackList, MissamplingProbe, SpanProbe, entities
 from lacuner.audit.sparsity import chances
 from lacuner.config import load_config
 from lacuner.data import Document, Lost, Span, Splits
@@ -39,8 +39,8 @@ def test_a_watched_training_ends_with_the_same_weights(
 ) -> None:
     weak, gold = corpus
     config = load_config(RECIPES[recipe].Config, settings=[*SETTINGS, *more])
-    sampling, spans = SamplingWatch(truth(weak, gold)), SpanWatch(choose(unlabelled(weak, gold), most=5))
-    train(recipe, Splits(weak=weak), tmp_path / "a", config, watch=Together(sampling, spans))
+    sampling, spans = MissamplingProbe(truth(weak, gold)), SpanProbe(choose(unlabelled(weak, gold), most=5))
+    train(recipe, Splits(weak=weak), tmp_path / "a", config, callback=CallbackList(sampling, spans))
     train(recipe, Splits(weak=weak), tmp_path / "b", config)
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
     assert len(sampling.rows) == (2 if recipe == "negative_sampling" else 0)
@@ -53,13 +53,15 @@ def test_missampling_is_counted_right(corpus: Corpus, tmp_path: Path) -> None:
     weak, gold = corpus
     shuffled = random.Random(3).sample(weak, len(weak))
     real = truth(shuffled, gold)
-    inner = SamplingWatch(real)
+    inner = MissamplingProbe(real)
     there = {doc.id: {span[:2] for span in doc.spans} for doc in gold}
     counts = {0: [0, 0, 0.0], 1: [0, 0, 0.0]}
 
     class Slow:
-        def drew(self, epoch: int, data: Any, indices: np.ndarray, drawn: torch.Tensor, logits: torch.Tensor) -> None:
-            inner.drew(epoch, data, indices, drawn, logits)
+        def on_negatives_sampled(
+            self, epoch: int, data: Any, indices: np.ndarray, drawn: torch.Tensor, logits: torch.Tensor
+        ) -> None:
+            inner.on_negatives_sampled(epoch, data, indices, drawn, logits)
             for row, first, width in drawn.nonzero().tolist():
                 doc = real[data.sentences.document[indices[row]]]
                 assert doc.words is not None
@@ -69,11 +71,11 @@ def test_missampling_is_counted_right(corpus: Corpus, tmp_path: Path) -> None:
                 for at, value in enumerate((1, place in there[doc.id], uncertainty)):
                     counts[epoch][at] += value
 
-        def epoch_done(self, stage: str, epoch: int, model: Any) -> None:
-            inner.epoch_done(stage, epoch, model)
+        def on_epoch_end(self, stage: str, epoch: int, model: Any) -> None:
+            inner.on_epoch_end(stage, epoch, model)
 
     config = load_config(RECIPES["negative_sampling"].Config, settings=[*SETTINGS, "rate=3"])
-    train("negative_sampling", Splits(weak=weak), tmp_path / "run", config, watch=Slow())
+    train("negative_sampling", Splits(weak=weak), tmp_path / "run", config, callback=Slow())
     for epoch, (drawn, wrong, uncertainty) in counts.items():
         row = inner.rows[epoch]
         assert row["drawn"] == drawn == chances(weak, gold, 3).drawn.sum() and wrong > 10
@@ -121,9 +123,9 @@ def test_probabilities_are_those_of_the_model(corpus: Corpus) -> None:
     wide = max(followed, key=lambda each: len(each.document.words or ()))
     wide = wide._replace(span=Span(0, (wide.document.words or ())[10][1], wide.span.label))
     strange = followed[0]._replace(span=followed[0].span._replace(label="NOBODY"))
-    watch = SpanWatch([*followed, wide, strange])
+    watch = SpanProbe([*followed, wide, strange])
     model.train()
-    watch.epoch_done("train", 0, model)
+    watch.on_epoch_end("train", 0, model)
     assert model.training
     *found, no_width, no_label = watch.rows[0]["probabilities"]
     assert no_width is None and no_label is None
@@ -163,4 +165,4 @@ def test_only_span_models() -> None:
     model = span_model(weak)
     model.head = build_head({"kind": "token", "labels": ["X"], "scheme": "BIO"}, model.encoder.width)
     with pytest.raises(ConfigError, match="only a span model gives every span a probability"):
-        SpanWatch([Followed(weak[0], Span(2, 3, "X"))]).epoch_done("train", 0, model)
+        SpanProbe([Followed(weak[0], Span(2, 3, "X"))]).on_epoch_end("train", 0, model)

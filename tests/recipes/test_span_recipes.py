@@ -52,12 +52,12 @@ class Looking:
     def __init__(self) -> None:
         self.drawn: list[torch.Tensor] = []
 
-    def drew(self, *args: object) -> None:
+    def on_negatives_sampled(self, *args: object) -> None:
         drawn = args[3]
         assert isinstance(drawn, torch.Tensor)
         self.drawn.append(drawn.clone())
 
-    def epoch_done(self, *args: object) -> None:
+    def on_epoch_end(self, *args: object) -> None:
         pass
 
 

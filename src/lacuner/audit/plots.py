@@ -21,7 +21,7 @@ LENGTHS = (5, 10, 20, 40, 80)
 
 
 def draw_missampling(axes: Axes, points: Sequence[tuple[Look, Sequence[Mapping[str, Any]], float]]) -> None:
-    """Test F1 against the mean missampling of all epochs, a mark a training. Rows are those of `SamplingWatch`."""
+    """Test F1 against the mean missampling of all epochs, a mark a training. Rows are those of `MissamplingProbe`."""
     for look, rows, f1 in points:
         mean = float(np.mean([row["missampling"] for row in rows]))
         axes.plot([100 * mean], [100 * f1], color=look.colour, marker=look.marker, markersize=5.5, linestyle="none")

@@ -1,6 +1,6 @@
 """Watches: they see a training while it runs, and know what it must not know.
 
-`SamplingWatch` counts entities among the negatives that a recipe draws. `SpanWatch` follows some unlabelled entities
+`MissamplingProbe` counts entities among the negatives that a recipe draws. `SpanProbe` follows some unlabelled entities
 and writes down, after each epoch, how much the model takes them for what they are.
 """
 
@@ -25,11 +25,11 @@ from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Features
 from lacuner.models.windows import Sentences, annotation_of, cut_sentences, within
 from lacuner.sampling.span_negatives import entropy
-from lacuner.training.callbacks import Watch
+from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.dataset import TrainingSet
 
 
-class SamplingWatch:
+class MissamplingProbe:
     """For each epoch: the share of entities among the drawn negatives, and how unsure the model was of these.
 
     `truth` is what `lacuner.audit.aligned_gold.truth` makes. `rows` has `stage`, `epoch`, `drawn`, `missampling` and
@@ -43,7 +43,9 @@ class SamplingWatch:
         self._entities: CorpusTargets | None = None
         self._sums: Tensor | None = None
 
-    def drew(self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor) -> None:
+    def on_negatives_sampled(
+        self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor
+    ) -> None:
         if self._entities is None or self._data is not data:
             self._data, self._entities = data, entities(data, self._docs)
         wrong = drawn & self._entities.collate(indices).known.to(drawn.device)
@@ -52,7 +54,7 @@ class SamplingWatch:
         ).cpu()
         self._sums = found if self._sums is None else self._sums + found
 
-    def epoch_done(self, stage: str, epoch: int, model: Model) -> None:
+    def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
         if self._sums is None:
             return
         drawn, wrong, uncertainty = self._sums.tolist()
@@ -93,7 +95,7 @@ class _Ready:
     which: np.ndarray
 
 
-class SpanWatch:
+class SpanProbe:
     """After each epoch the probability, for each followed entity, that it is an entity of its type.
 
     `rows` has `stage`, `epoch` and `probabilities`, in the order of `followed`; None for what the model cannot express.
@@ -104,10 +106,12 @@ class SpanWatch:
         self.rows: list[dict[str, Any]] = []
         self._ready: _Ready | None = None
 
-    def drew(self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor) -> None:
+    def on_negatives_sampled(
+        self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor
+    ) -> None:
         pass
 
-    def epoch_done(self, stage: str, epoch: int, model: Model) -> None:
+    def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
         if self._ready is None or self._ready.model is not model:
             self._ready = _prepare(model, self.followed)
         found = _probabilities(self._ready, len(self.followed))
@@ -146,16 +150,18 @@ def _probabilities(ready: _Ready, count: int) -> np.ndarray:
     return found
 
 
-class Together:
+class CallbackList:
     """Several watches as one."""
 
-    def __init__(self, *watches: Watch) -> None:
-        self.watches = watches
+    def __init__(self, *callbacks: TrainingCallback) -> None:
+        self.callbacks = callbacks
 
-    def drew(self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor) -> None:
-        for watch in self.watches:
-            watch.drew(epoch, data, indices, drawn, logits)
+    def on_negatives_sampled(
+        self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor
+    ) -> None:
+        for callback in self.callbacks:
+            callback.on_negatives_sampled(epoch, data, indices, drawn, logits)
 
-    def epoch_done(self, stage: str, epoch: int, model: Model) -> None:
-        for watch in self.watches:
-            watch.epoch_done(stage, epoch, model)
+    def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
+        for callback in self.callbacks:
+            callback.on_epoch_end(stage, epoch, model)

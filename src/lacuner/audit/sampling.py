@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lacuner.audit.aligned_gold import Followed, choose, truth, unlabelled
-from lacuner.audit.probes import SamplingWatch, SpanWatch, Together
+from lacuner.audit.probes import CallbackList, MissamplingProbe, SpanProbe
 from lacuner.audit.sparsity import Chances, Sparsity, bound, chances, least_words, sparsity, worst_case
 from lacuner.config import Config, load_config
 from lacuner.data import Document, Splits
@@ -156,13 +156,13 @@ def _watched(
     seed: int,
     say: Callable[[str], None],
 ) -> Watched:
-    sampling, spans = SamplingWatch(real), SpanWatch(followed)
+    sampling, spans = MissamplingProbe(real), SpanProbe(followed)
     needs = RECIPES[each.recipe].NEEDS
     roles: tuple[str, ...] = (*needs, "dev")
     given = Splits(**{role: getattr(splits, role) for role in roles})
     with tempfile.TemporaryDirectory(prefix="lacuner-") as folder:
         run = Path(folder) / "run"
-        train(each.recipe, given, run, each.config, seed, say, Together(sampling, spans))
+        train(each.recipe, given, run, each.config, seed, say, CallbackList(sampling, spans))
         rows = epoch_rows(run)
     rows = [row for row in rows if row["stage"] == rows[-1]["stage"]]  # of several stages the last makes the model
     seen = {(row["stage"], row["epoch"]): row for row in sampling.rows}

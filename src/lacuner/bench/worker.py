@@ -22,7 +22,7 @@ import numpy as np
 
 import lacuner
 from lacuner.audit.aligned_gold import truth
-from lacuner.audit.probes import SamplingWatch
+from lacuner.audit.probes import MissamplingProbe
 from lacuner.audit.sampling import epoch_rows
 from lacuner.bench.datasets import DataSet
 from lacuner.bench.grid import Cell, cell_from_json
@@ -51,7 +51,7 @@ def measure(cell: Cell, data: DataSet, run_folder: Path) -> dict[str, Any]:
     config = load_config(module.Config, settings=cell.settings)
     watch = _watch(splits, data)
     ready, ready_cpu = time.monotonic(), time.process_time()
-    trained = train(cell.recipe, splits, run_folder, config, cell.seed, watch=watch)
+    trained = train(cell.recipe, splits, run_folder, config, cell.seed, callback=watch)
     done, done_cpu = time.monotonic(), time.process_time()
     test = data.read("test")
     found = list(trained.tagger.predict(test))
@@ -110,12 +110,12 @@ def accuracies(scores: Evaluation) -> dict[str, float]:
     return {"words": found["token_accuracy"], "spans": found["span_accuracy"], "sentences": found["sentence_accuracy"]}
 
 
-def _watch(splits: Splits, data: DataSet) -> SamplingWatch | None:
+def _watch(splits: Splits, data: DataSet) -> MissamplingProbe | None:
     """Somebody who knows which negatives are entities, where that is known. It says nothing if none are drawn."""
     if splits.weak is None or not data.has_gold:
         return None
     try:
-        return SamplingWatch(truth(splits.weak, data.read("gold")))
+        return MissamplingProbe(truth(splits.weak, data.read("gold")))
     except CorpusError:
         return None  # gold of other sentences knows nothing of these
 

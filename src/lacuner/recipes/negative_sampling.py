@@ -40,7 +40,7 @@ from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import SpanScores, Targets
 from lacuner.sampling.span_negatives import Margin, draw, draw_by_rank, entropy, how_many, weights
 from lacuner.techniques.cross_fitting import judged_by_halves
-from lacuner.training.callbacks import Watch
+from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.config import TrainConfig
 from lacuner.training.dataset import SpanSet, span_set
 from lacuner.training.loop import Step, StepLoss
@@ -85,7 +85,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     def learn(rate: float, name: str) -> Learned:
         spans, chosen = new_span_set(config, weak, run), config.model_copy(update={"rate": rate})
         fixed = _by_halves(spans, weak, config, run) if config.oracle == "heldout" else None
-        make_step = partial(sampled, spans, chosen, watch=run.watch, fixed=fixed)
+        make_step = partial(sampled, spans, chosen, callback=run.callback, fixed=fixed)
         return learn_in_stage(spans.data, make_step, config, run, splits.dev, name)
 
     if config.try_rate and splits.dev is not None:
@@ -96,7 +96,11 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
 
 def sampled(
-    spans: SpanSet, config: Config, epoch: int, watch: Watch | None = None, fixed: CorpusTargets | None = None
+    spans: SpanSet,
+    config: Config,
+    epoch: int,
+    callback: TrainingCallback | None = None,
+    fixed: CorpusTargets | None = None,
 ) -> Step:
     """The step of an epoch: cross entropy over what is known and what is drawn."""
     kind = "uniform" if config.sampler == "weighted" and epoch < config.uniform_epochs else config.sampler
@@ -115,8 +119,8 @@ def sampled(
         scores = spans.model(batch)
         counts = how_many(spans.words[indices], config.rate).to(batch.mask.device)
         drawn = drawn_from(scores, indices, spans.candidates(indices, targets.known), counts)
-        if watch is not None:
-            watch.drew(epoch, spans.data, indices, drawn, scores.logits)
+        if callback is not None:
+            callback.on_negatives_sampled(epoch, spans.data, indices, drawn, scores.logits)
         known = targets.known | drawn
         losses = cross_entropy(scores, Targets(targets.labels, known, targets.weight))
         return StepLoss(losses.sum(), float(batch.mask.sum()), float(known.sum()), float(scores.mask.sum()))

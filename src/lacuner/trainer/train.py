@@ -13,7 +13,7 @@ from lacuner.models.storage import AnyTagger, load, save
 from lacuner.recipes import RECIPES
 from lacuner.techniques.label_issues import Suspects, find_suspects, write_names, write_suspects
 from lacuner.trainer.auto import AUTO, ask, begun_in, settle
-from lacuner.training.callbacks import Watch
+from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.identity import canonical, identity_of, in_role
 from lacuner.training.run_folder import Run, quiet
 
@@ -58,7 +58,7 @@ def train(
     config: Config | None = None,
     seed: int = 1,
     say: Callable[[str], None] = quiet,
-    watch: Watch | None = None,
+    callback: TrainingCallback | None = None,
 ) -> Trained:
     """Train, or go on with a training that was interrupted; a finished one is loaded."""
     given = {name: docs for name, docs in vars(splits).items() if docs is not None}
@@ -77,7 +77,7 @@ def train(
     if getattr(getattr(config, "train", None), "patience", None) is not None and not ordered.get("dev"):
         say("train.patience has no effect without --dev: every epoch is trained")
     identity = identity_of(recipe, seed, config, ordered)
-    run = Run(out, {**identity, "why": why} if why is not None else identity, say, watch)
+    run = Run(out, {**identity, "why": why} if why is not None else identity, say, callback)
     with run.locked():
         if run.finished:
             say("this run is finished already")

@@ -1,6 +1,6 @@
-"""Somebody who looks on: for experiments that know what a recipe must not know, such as where the gaps are.
+"""Read-only training callback, for diagnostics that see gold labels which the recipe must not see.
 
-Nothing comes back from a watch, so that a run that is watched ends with the same weights as one that is not.
+A callback returns nothing and cannot influence training: a run with a callback ends with the same weights.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from lacuner.training.dataset import TrainingSet
 
 
-class Watch(Protocol):
-    """What may be looked at. A run that is continued is watched only from where it goes on."""
+class TrainingCallback(Protocol):
+    """What a run reports while it trains. A resumed run reports only the epochs after the resumption."""
 
-    def drew(self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor) -> None:
-        """A step took these spans `[batch, words, widths]` of these sentences for negatives."""
+    def on_negatives_sampled(
+        self, epoch: int, data: TrainingSet, indices: np.ndarray, sampled: Tensor, logits: Tensor
+    ) -> None:
+        """A step used the spans marked in `sampled` `[batch, words, widths]` of these sentences as negatives."""
 
-    def epoch_done(self, stage: str, epoch: int, model: Model) -> None:
-        """An epoch is over; the model may be used, and is put back into training mode afterwards."""
+    def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
+        """An epoch has ended. The model may be used; it is put back into training mode afterwards."""

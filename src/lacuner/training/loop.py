@@ -167,8 +167,8 @@ class _Trainer:
         seconds = time.monotonic() - start
         if dev is not None:
             self.judge(at, row, dev())
-        if self.stage.run.watch is not None:
-            self.stage.run.watch.epoch_done(self.stage.name, at.epoch, self.model)
+        if self.stage.run.callback is not None:
+            self.stage.run.callback.on_epoch_end(self.stage.name, at.epoch, self.model)
         at.rows.append(row)
         at.epoch, at.batch = at.epoch + 1, 0
         self.stage.record(at.rows)

@@ -27,7 +27,7 @@ def learn_side_by_side(recipe: str, splits: Splits, config: Config, run: Run, pa
     """
     missing = [number for number, stage in parts.items() if not _finished(run, stage)]
     count = min(len(missing), torch.get_num_threads())
-    if count < 2 or torch.cuda.is_available() or run.watch is not None:
+    if count < 2 or torch.cuda.is_available() or run.callback is not None:
         return
     run.say(f"{recipe}: {len(missing)} models, {count} at a time, each in a process of its own")
     with TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ from torch import Tensor
 from lacuner.atomic import atomic_write
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.processes import lock_folder
-from lacuner.training.callbacks import Watch
+from lacuner.training.callbacks import TrainingCallback
 
 Row = dict[str, Any]
 _LIBRARIES = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
@@ -103,11 +103,11 @@ class Run:
         folder: str | PathLike[str],
         identity: Mapping[str, Any],
         say: Callable[[str], None] = quiet,
-        watch: Watch | None = None,
+        callback: TrainingCallback | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.identity = json.loads(json.dumps(identity, default=str))
-        self.say, self.watch = say, watch
+        self.say, self.callback = say, callback
         self._metrics: dict[str, list[Row]] = {}
 
     def _check_place(self) -> None:
