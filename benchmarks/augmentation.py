@@ -21,7 +21,7 @@ from lacuner.corpus import read
 from lacuner.corpus.words import words_of
 from lacuner.data import Document
 from lacuner.errors import LacunerError
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
 from lacuner.pretraining.augmenting import augment
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
@@ -87,7 +87,7 @@ def measured(docs: Sequence[Document], epochs: Sequence[int]) -> list[list[str]]
             place = Path(folder) / str(count)
             done = pretrain(texts, place, load_config(PretrainConfig, settings=[f"train.epochs={count}"]))
             model = load_model(place)
-            assert isinstance(model, Model)
+            assert isinstance(model, MaskedLanguageModel)
             shares = [done.held_out["top1"], done.held_out["top5"]]
             for side in kept(docs, augment(docs, model), usual):
                 shares += [side.before / max(side.words, 1), side.after / max(side.words, 1)]

@@ -87,7 +87,7 @@ def measure_pretrained(quick: bool) -> list[Row]:
         return []
     from benchmarks.speed.models import in_turns, ratio
     from lacuner.models.encoders.huggingface import PretrainedConfig, open_pretrained
-    from lacuner.models.factory import build_head
+    from lacuner.models.heads import build_head
     from lacuner.models.model import Model
     from lacuner.models.tagger import Tagger
 

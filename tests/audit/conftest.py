@@ -10,7 +10,7 @@ import torch
 
 from lacuner.data import Document
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.factory import build_head
+from lacuner.models.heads import build_head
 from lacuner.models.model import Model
 from lacuner.noise import Noise, corrupt
 from tests.demo_corpus import demo_corpus

@@ -159,7 +159,7 @@ def test_who_is_followed(corpus: Corpus) -> None:
 
 
 def test_only_span_models() -> None:
-    from lacuner.models.factory import build_head
+    from lacuner.models.heads import build_head
 
     weak = [Document("1", "a b", spans=(Span(0, 1, "X"),))]
     model = span_model(weak)

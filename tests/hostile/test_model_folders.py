@@ -17,9 +17,11 @@ from torch import nn
 
 from lacuner.errors import ModelFileError
 from lacuner.models.config import MOST_WIDTHS
-from lacuner.models.factory import _no_more_than, build_encoder, build_head, build_model
+from lacuner.models.encoders import build_encoder
+from lacuner.models.heads import build_head
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
+from lacuner.models.safe_build import _no_more_than, build_model
 from lacuner.models.storage import CONFIG, NAMES, load, save
 from lacuner.models.tagger import Tagger
 
@@ -126,7 +128,7 @@ def test_the_sentence_says_what_does_not_fit(tmp_path: Path) -> None:
 
 def test_tables_beside_the_weights_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_folder(*MODELS["lstm, crf"], tmp_path)
-    monkeypatch.setattr("lacuner.models.factory._MOST_COMPUTED", 10)
+    monkeypatch.setattr("lacuner.models.safe_build._MOST_COMPUTED", 10)
     with pytest.raises(ModelFileError, match=r"ask for [\d,]+ bytes beside the weights"):
         load(tmp_path)
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
+from lacuner.models.encoders import build_encoder
 from lacuner.models.encoders.hashing import GROUPS, word_bags
 from lacuner.models.encoders.lstm import LSTMConfig, lstm_from_words
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.factory import build_encoder
 
 SENTENCES = [
     ["Ada", "met", "Charles", "Babbage", "in", "London", "."],

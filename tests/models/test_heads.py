@@ -8,7 +8,7 @@ from lacuner.data import Lost
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.models.factory import build_head
+from lacuner.models.heads import build_head
 from lacuner.models.heads import span as span_module
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead, entity_and_type, joint_logs

@@ -16,8 +16,9 @@ transformers = pytest.importorskip("transformers")
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from lacuner.errors import ConfigError, ModelFileError
+from lacuner.models.encoders import build_encoder
 from lacuner.models.encoders.huggingface import PretrainedConfig, fingerprint, open_pretrained, word_shape
-from lacuner.models.factory import build_encoder, build_head
+from lacuner.models.heads import build_head
 from lacuner.models.model import Model
 from lacuner.models.storage import CONFIG, load, save
 from lacuner.models.tagger import Tagger

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lacuner.data import Lost
-from lacuner.models.factory import build_head
+from lacuner.models.heads import build_head
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.types import Annotation

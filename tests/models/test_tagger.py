@@ -19,7 +19,7 @@ import torch
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.factory import build_head
+from lacuner.models.heads import build_head
 from lacuner.models.inference import budget_batches
 from lacuner.models.model import Model
 from lacuner.models.storage import CONFIG, WEIGHTS, load, save

@@ -10,7 +10,7 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads.masked import MaskedWordHead
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.pretraining.augmentation import Augmenter, augmenter, recased
 from lacuner.pretraining.augmenting import augment, changes, too_poor
 from lacuner.pretraining.masked_lm import vocabulary_of
@@ -21,14 +21,14 @@ SENTENCES = [[doc.text[a:b] for a, b in words_of(doc)] for doc in DOCS]
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> MaskedLanguageModel:
     """Untrained: it guesses anything, so that only the rules hold it back."""
     torch.manual_seed(0)
     encoder = TinyEncoder(TinyConfig(rows=512, width=32))
-    return Model(encoder, MaskedWordHead(32, vocabulary_of(SENTENCES, 2, 500)))
+    return MaskedLanguageModel(encoder, MaskedWordHead(32, vocabulary_of(SENTENCES, 2, 500)))
 
 
-def test_length_places_and_case_stay(model: Model) -> None:
+def test_length_places_and_case_stay(model: MaskedLanguageModel) -> None:
     torch.manual_seed(1)
     made = augmenter(model, SENTENCES).draw(0.15)
     assert [len(words) for words in made] == [len(words) for words in SENTENCES]
@@ -39,7 +39,7 @@ def test_length_places_and_case_stay(model: Model) -> None:
     assert len(changed) / len(pairs) < 0.16
 
 
-def test_about_as_many_words_are_tried_as_it_says(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_about_as_many_words_are_tried_as_it_says(model: MaskedLanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     maker = augmenter(model, SENTENCES)
     torch.manual_seed(1)
     asked: list[np.ndarray] = []
@@ -54,7 +54,7 @@ def test_about_as_many_words_are_tried_as_it_says(model: Model, monkeypatch: pyt
     assert not (found[found >= 0] == maker.units.numbers[found >= 0]).any()
 
 
-def test_draws_differ_and_repeat_with_the_seed(model: Model) -> None:
+def test_draws_differ_and_repeat_with_the_seed(model: MaskedLanguageModel) -> None:
     maker = augmenter(model, SENTENCES)
     drawn = []
     for seed in (1, 2, 1):
@@ -63,7 +63,7 @@ def test_draws_differ_and_repeat_with_the_seed(model: Model) -> None:
     assert drawn[0] == drawn[2] != drawn[1]
 
 
-def test_it_draws_from_the_five_best(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_draws_from_the_five_best(model: MaskedLanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = torch.arange(model.head.size, dtype=torch.float32) / 10
     monkeypatch.setattr(model.head, "logs", lambda vectors: scores.log_softmax(0).expand(len(vectors), -1))
     maker = augmenter(model, SENTENCES)
@@ -71,7 +71,7 @@ def test_it_draws_from_the_five_best(model: Model, monkeypatch: pytest.MonkeyPat
     assert {number for number in found.tolist() if number >= 0} <= set(range(model.head.size - 5, model.head.size))
 
 
-def test_labels_go_along_with_their_words(model: Model) -> None:
+def test_labels_go_along_with_their_words(model: MaskedLanguageModel) -> None:
     docs = [
         Document("1", DOCS[0].text, DOCS[0].words, DOCS[0].spans, rejected=(Span(*words_of(DOCS[0])[-1], ""),)),
         *DOCS[1:],
@@ -88,7 +88,7 @@ def test_labels_go_along_with_their_words(model: Model) -> None:
                 assert one.label == two.label
 
 
-def test_a_word_in_which_a_span_ends_stays(model: Model) -> None:
+def test_a_word_in_which_a_span_ends_stays(model: MaskedLanguageModel) -> None:
     words = [word for word in model.head.labels if word.isalpha() and len(word) > 2][:8]
     text = " ".join(words)
     doc = Document("1", text, spans=(Span(0, len(words[0]) - 1, "X"), Span(len(text) - 1, len(text), "Y")))
@@ -98,7 +98,7 @@ def test_a_word_in_which_a_span_ends_stays(model: Model) -> None:
         assert made.spans[0] == doc.spans[0]
 
 
-def test_long_documents_are_rewritten_through_windows(model: Model) -> None:
+def test_long_documents_are_rewritten_through_windows(model: MaskedLanguageModel) -> None:
     doc = Document("1", " ".join(model.head.labels[i % 50] for i in range(700)))
     [made] = augment([doc], model, 0.5)
     assert len(words_of(made)) == len(words_of(doc))
@@ -106,7 +106,7 @@ def test_long_documents_are_rewritten_through_windows(model: Model) -> None:
     assert sum(changed[:100]) > 10 and sum(changed[-100:]) > 10
 
 
-def test_a_poor_model_is_said_to_be_poor(model: Model) -> None:
+def test_a_poor_model_is_said_to_be_poor(model: MaskedLanguageModel) -> None:
     assert "no masked-word head" in (too_poor(None, SENTENCES, 0.2) or "")
     assert "five best guesses" in (too_poor(model, SENTENCES, 0.2) or ""), (
         "measured here, since nobody held out anything"

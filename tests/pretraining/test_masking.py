@@ -9,10 +9,9 @@ import torch
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.encoders.lstm import lstm_from_words
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.factory import build_head
-from lacuner.models.heads import masked
+from lacuner.models.heads import build_masked_head, masked
 from lacuner.models.heads.masked import MASK, MaskedPieceHead, MaskedWordHead
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load, load_model, save
 from lacuner.pretraining.masking import Hidden, guess_step, hide, measure
 from lacuner.pretraining.units import AS_IT_IS, prepare_units
@@ -21,10 +20,10 @@ SENTENCES = [["a", "cat", "sat"], [], ["the", "Cat", "unheard"], ["a", "the"]]
 WORDS = ("a", "the", "cat", "Cat", "sat")
 
 
-def model(kind: str = "tiny") -> Model:
+def model(kind: str = "tiny") -> MaskedLanguageModel:
     torch.manual_seed(0)
     encoder = TinyEncoder(TinyConfig(rows=512, width=32)) if kind == "tiny" else lstm_from_words([*SENTENCES, [MASK]])
-    return Model(encoder, MaskedWordHead(encoder.width, WORDS)).eval()
+    return MaskedLanguageModel(encoder, MaskedWordHead(encoder.width, WORDS)).eval()
 
 
 @pytest.mark.parametrize("kind", ["tiny", "lstm"])
@@ -112,7 +111,7 @@ def test_a_pretrained_encoder_is_kept_with_its_head_and_finds_no_names(tmp_path)
     made.head.top5 = 0.25
     save(made, tmp_path)
     again = load_model(tmp_path)
-    assert isinstance(again, Model) and again.head.labels == WORDS and again.head.top5 == 0.25
+    assert isinstance(again, MaskedLanguageModel) and again.head.labels == WORDS and again.head.top5 == 0.25
     assert all(torch.equal(a, b) for a, b in zip(made.state_dict().values(), again.state_dict().values(), strict=True))
     with pytest.raises(ModelFileError, match="pre-trained encoder, which finds no names"):
         load(tmp_path)
@@ -123,7 +122,7 @@ def test_a_pretrained_encoder_is_kept_with_its_head_and_finds_no_names(tmp_path)
 )
 def test_a_head_that_cannot_be_is_the_files_fault(change: dict[str, object]) -> None:
     with pytest.raises(ModelFileError, match="settings do not fit a head of kind 'masked_words'"):
-        build_head({"kind": "masked_words", "labels": ["a", "b"], **change}, 8)
+        build_masked_head({"kind": "masked_words", "labels": ["a", "b"], **change}, 8)
 
 
 def test_a_mask_outside_the_vocabulary() -> None:

@@ -13,7 +13,7 @@ from lacuner.config import load_config
 from lacuner.data import Document, Span, Splits
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.config import EncoderConfig
-from lacuner.models.open import open_encoder
+from lacuner.models.encoders import open_encoder
 from lacuner.models.storage import load_model
 from lacuner.pretraining.masked_lm import open_masked_model, vocabulary_of
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain

@@ -21,7 +21,7 @@ from lacuner.errors import ConfigError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders.huggingface import open_pretrained
 from lacuner.models.encoders.huggingface_mlm import open_masked_head
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
 from lacuner.pretraining.augmentation import _piece_kinds, augmenter
 from lacuner.pretraining.augmenting import masked_model_for
@@ -69,7 +69,7 @@ def test_a_checkpoints_own_head_guesses_as_the_library_does(kind: str, tmp_path:
     encoder = open_pretrained(folder)
     head, own = open_masked_head(folder, encoder)
     assert own
-    model = Model(encoder, head).eval()
+    model = MaskedLanguageModel(encoder, head).eval()
     units = prepare_units(model, [["Mara", "left", "Halden", "."]])
     ids = encoder.collate(units.features, [0]).tensors["ids"]
     full = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
@@ -113,18 +113,18 @@ def test_kinds_of_sub_words_that_are_bytes() -> None:
     pieces = ["Ġété", "ĠÉté", "Ġparis", "Paris", "Ġмосква"]
     letters = [pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(p.replace("Ġ", " ")) for p in pieces]
     made.add_tokens(["".join(part for part, _ in each) for each in letters])
-    model: Any = SimpleNamespace(head=SimpleNamespace(size=5), encoder=SimpleNamespace(tokenizer=made))
+    model: Any = SimpleNamespace(head=SimpleNamespace(size=5), subword_encoder=SimpleNamespace(tokenizer=made))
     assert _piece_kinds(model).tolist() == [2, 3, 2, 1, 2]
     words = Tokenizer(models.WordPiece({"[UNK]": 0, "the": 1, "##s": 2, "Ġ": 3, "Mara": 4}, unk_token="[UNK]"))
     words.decoder = decoders.WordPiece()
-    model.encoder.tokenizer = words
+    model.subword_encoder.tokenizer = words
     assert _piece_kinds(model).tolist() == [2, 2, 0, 3, 3], "that letter is a capital"
 
 
 def test_whole_words_are_hidden_whole(tmp_path: Path) -> None:
     folder = str(make_model(tmp_path))
     encoder = open_pretrained(folder)
-    model = Model(encoder, open_masked_head(folder, encoder)[0])
+    model = MaskedLanguageModel(encoder, open_masked_head(folder, encoder)[0])
     units = prepare_units(model, [[doc.text[a:b] for a, b in doc.words or ()] for doc in DOCS])
     assert len(units.numbers) > len(set(units.word.tolist())), "some words have several sub-words"
     torch.manual_seed(0)
@@ -148,7 +148,7 @@ def test_pretraining_learns_and_is_kept(head: bool, tmp_path: Path) -> None:
     rows = [json.loads(line)["dev"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert done.held_out["perplexity"] == min(row["perplexity"] for row in rows) < 0.9 * rows[0]["perplexity"]
     kept = load_model(tmp_path / "run")
-    assert isinstance(kept, Model) and kept.head.top5 == done.held_out["top5"]
+    assert isinstance(kept, MaskedLanguageModel) and kept.head.top5 == done.held_out["top5"]
     found = open_masked_model(EncoderConfig(name=f"run:{tmp_path / 'run'}"))
     assert found is not None and found.head.mask == 4
 
@@ -156,7 +156,7 @@ def test_pretraining_learns_and_is_kept(head: bool, tmp_path: Path) -> None:
 def test_sub_words_are_replaced_by_their_like(tmp_path: Path) -> None:
     folder = str(make_model(tmp_path))
     encoder = open_pretrained(folder)
-    model = Model(encoder, open_masked_head(folder, encoder)[0])
+    model = MaskedLanguageModel(encoder, open_masked_head(folder, encoder)[0])
     sentences = [[doc.text[a:b] for a, b in doc.words or ()] for doc in DOCS]
     maker = augmenter(model, sentences)
     torch.manual_seed(0)

@@ -27,7 +27,7 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span, Splits
 from lacuner.errors import TrainingError
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.factory import build_head
+from lacuner.models.heads import build_head
 from lacuner.models.heads.entity_type import EntityTypeHead
 from lacuner.models.heads.span import SpanHead
 from lacuner.models.heads.token import TokenHead

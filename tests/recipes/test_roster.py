@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -94,7 +93,7 @@ def test_what_is_not_said_follows_from_the_encoder(monkeypatch: pytest.MonkeyPat
     assert chosen("q=0.7", "ensemble_epochs=3") == {**spans, "q": 0.7, "epochs": 3}
     assert chosen("head.kind=entity_type") == words
     assert chosen("head.kind=span", "tau=0.7") == {**spans, "tau": 0.7}
-    monkeypatch.setattr(roster, "open_encoder", lambda *_: SimpleNamespace(config=lambda: {"kind": "pretrained"}))
+    monkeypatch.setattr(roster, "is_transformer", lambda config: True)
     assert chosen() == words
     with pytest.raises(ConfigError, match=r"head\.threshold=0\.3 has no effect together with head\.kind=entity_type"):
         chosen("head.threshold=0.3")

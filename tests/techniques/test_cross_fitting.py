@@ -17,7 +17,7 @@ import torch
 from lacuner.data import Document, Span
 from lacuner.evaluate.calibration import calibrate, exact_match, label_confidence, select_complete
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.factory import build_head
+from lacuner.models.heads import build_head
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger

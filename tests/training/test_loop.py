@@ -14,7 +14,7 @@ from lacuner.data import Lost, Splits
 from lacuner.errors import ConfigError, ModelFileError, TrainingError
 from lacuner.evaluate import Count
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.factory import build_head
+from lacuner.models.heads import build_head
 from lacuner.models.model import Model
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import Trained, train

@@ -16,7 +16,7 @@ from lacuner.bench.rows import Row, parse_row, read_row, write_row
 from lacuner.bench.spec import Spec
 from lacuner.bench.worker import code_hash
 from lacuner.errors import LacunerError
-from lacuner.models.open import encoder_fingerprint
+from lacuner.models.encoders import encoder_fingerprint
 from lacuner.processes import Request, lock_folder, run_requests
 from lacuner.training.run_folder import quiet
 

@@ -1,8 +1,9 @@
 """Encoders (tiny, lstm, pretrained), heads (token, crf, entity+type, span) and what stands between them and words."""
 
+from lacuner.models.encoders import build_encoder
 from lacuner.models.encoders.lstm import LSTMConfig, LSTMEncoder, lstm_from_words
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.factory import build_encoder, build_head
+from lacuner.models.heads import build_head
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead
 from lacuner.models.heads.span import SpanHead

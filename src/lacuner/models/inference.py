@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuner.models.model import Model
+from lacuner.models.model import AnyModel, Model
 from lacuner.models.ragged import offsets_of, pad_rows
 from lacuner.models.types import Features
 
@@ -37,7 +37,7 @@ def budget_batches(costs: np.ndarray, order: np.ndarray, budget: int) -> list[np
 
 
 def infer_batches(
-    model: Model,
+    model: AnyModel,
     features: Features,
     compute: Callable[[np.ndarray], T],
     sentences: np.ndarray | None = None,

@@ -1,4 +1,4 @@
-"""An encoder and a head in one: words in, scores out."""
+"""Models: an encoder and a head in one `nn.Module`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,48 @@ from typing import Any
 
 from torch import nn
 
-from lacuner.models.types import Batch
+from lacuner.models.heads.masked import MaskedHead, MaskedPieceHead
+from lacuner.models.types import Batch, Encoder, Head, SubwordEncoder, TokenScores
 
 
 class Model(nn.Module):
-    """What is trained. `encoder` is an `Encoder`, `head` a `Head`."""
+    """Encoder plus tagging head: a batch of words in, scores of the head's type out."""
 
-    def __init__(self, encoder: Any, head: Any) -> None:
+    encoder: Encoder
+    head: Head[Any]
+
+    def __init__(self, encoder: Encoder, head: Head[Any]) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
-        if hasattr(head, "tie"):
-            head.tie(encoder)
 
     def forward(self, batch: Batch) -> Any:
         return self.head(self.encoder(batch), batch.mask)
+
+
+class MaskedLanguageModel(nn.Module):
+    """Encoder plus a head that predicts masked words or sub-words: the result of `lacuner pretrain`."""
+
+    encoder: Encoder
+    head: MaskedHead
+
+    def __init__(self, encoder: Encoder, head: MaskedHead) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+        if isinstance(head, MaskedPieceHead):
+            head.tie(self.subword_encoder)
+
+    @property
+    def subword_encoder(self) -> SubwordEncoder:
+        """The encoder, where the head predicts sub-words."""
+        assert isinstance(self.encoder, SubwordEncoder)
+        return self.encoder
+
+    def forward(self, batch: Batch) -> TokenScores:
+        scores: TokenScores = self.head(self.encoder(batch), batch.mask)
+        return scores
+
+
+AnyModel = Model | MaskedLanguageModel
+"""What the training loop trains and a model folder holds."""

@@ -19,10 +19,9 @@ from safetensors.torch import save as save_tensors
 
 from lacuner.atomic import atomic_write
 from lacuner.errors import LacunerError, ModelFileError
-from lacuner.models.factory import build_model
-from lacuner.models.heads.masked import MaskedHead
 from lacuner.models.lookup import LookupTagger
-from lacuner.models.model import Model
+from lacuner.models.model import AnyModel, MaskedLanguageModel
+from lacuner.models.safe_build import build_model
 from lacuner.models.tagger import Tagger
 
 AnyTagger = Tagger | LookupTagger
@@ -54,12 +53,12 @@ CANARIES = (
 )
 
 
-def save(tagger: AnyTagger | Model, folder: str | PathLike[str]) -> dict[str, str]:
+def save(tagger: AnyTagger | AnyModel, folder: str | PathLike[str]) -> dict[str, str]:
     """Write a tagger, or a pre-trained encoder with its head, as a folder; returns the hash of each file."""
     if isinstance(tagger, LookupTagger):
         names = json.dumps(tagger.names, ensure_ascii=False, sort_keys=True, indent=0)
         return _write(Path(folder), {NAMES: names.encode()}, {})
-    model = tagger if isinstance(tagger, Model) else tagger.model
+    model = tagger.model if isinstance(tagger, Tagger) else tagger
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     files = {WEIGHTS: save_tensors(tensors), **{f"encoder/{n}": data for n, data in model.encoder.files().items()}}
     config = {"encoder": model.encoder.config(), "head": model.head.config(), "canaries": _sing(model)}
@@ -82,12 +81,12 @@ def load(path: str | PathLike[str]) -> AnyTagger:
     found = load_model(path)
     if isinstance(found, LookupTagger):
         return found
-    if isinstance(found.head, MaskedHead):
+    if isinstance(found, MaskedLanguageModel):
         raise ModelFileError("this is a pre-trained encoder, which finds no names: train with --encoder", file=path)
     return Tagger(found)
 
 
-def load_model(path: str | PathLike[str]) -> Model | LookupTagger:
+def load_model(path: str | PathLike[str]) -> AnyModel | LookupTagger:
     """What is in a model folder, whether it finds names or is only pre-trained."""
     folder = _model_folder(path)
     config = _config(folder)
@@ -117,6 +116,16 @@ def load_model(path: str | PathLike[str]) -> Model | LookupTagger:
 def _first_line(message: object) -> str:
     """Libraries explain at length; a sentence is enough."""
     return next(iter(str(message).strip().splitlines()), "")[:300]
+
+
+def saved_encoder_kind(path: str | PathLike[str]) -> str | None:
+    """The kind of encoder in a model folder, read from its config alone; None if the tagger in it has no encoder."""
+    folder = _model_folder(path)
+    config = _config(folder)
+    if NAMES in config["files"]:
+        return None
+    _need(config, {"encoder": dict}, folder)
+    return str(config["encoder"].get("kind"))
 
 
 def fingerprint(path: str | PathLike[str]) -> str:
@@ -184,7 +193,7 @@ def _file(folder: Path, name: str, digest: object) -> bytes:
     return data
 
 
-def _sing(model: Model) -> list[list[float]]:
+def _sing(model: AnyModel) -> list[list[float]]:
     """The scores of the canary sentences, a few numbers each."""
     was_training = model.training
     model.eval()

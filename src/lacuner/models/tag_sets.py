@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from lacuner.errors import ConfigError
 from lacuner.models.ragged import run_positions
-from lacuner.models.types import Found
+from lacuner.models.types import Found, HasTags, Head
 
 Scheme = Literal["IO", "BIO", "BIOES"]
 _LETTERS = {"IO": "I", "BIO": "BI", "BIOES": "BIES"}
@@ -105,6 +105,12 @@ class TagSet:
         score = span_minimum(padded, start, end)
         sentence = start // (words + 1)
         return Found(sentence, start - sentence * (words + 1), end - sentence * (words + 1), types[start], score)
+
+
+def tag_set_of(head: Head[Any]) -> TagSet:
+    """The tag set of a token, CRF or entity-type head."""
+    assert isinstance(head, HasTags), f"{type(head).__name__} has no tags"
+    return head.tags
 
 
 def span_minimum(values: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lacuner.data import Lost
+
+if TYPE_CHECKING:  # both modules build on this one
+    from lacuner.models.tag_sets import TagSet
+    from lacuner.models.targets import CorpusTargets
 
 WordSpan = tuple[int, int, str]
 """First word, word after the last, label; an empty label as in `Span`."""
@@ -125,32 +129,65 @@ class Batch:
         return Batch(self.mask.to(device), {name: tensor.to(device) for name, tensor in self.tensors.items()})
 
 
-class Encoder(Protocol):
-    """Words to vectors. An `nn.Module` besides; `limit` is the highest cost a sentence may have, None for any."""
+class TorchModule(Protocol):
+    """The part of `nn.Module` that code outside an encoder or head uses.
+
+    Encoders and heads are `nn.Module`s. A protocol cannot inherit from a class, so it names these methods itself.
+    """
+
+    def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]: ...
+
+    def modules(self) -> Iterator[nn.Module]: ...
+
+
+class Encoder(TorchModule, Protocol):
+    """Words to vectors."""
+
+    is_transformer: bool
+    """True for a Hugging Face transformer, which wants fine-tuning settings (small learning rates, few epochs).
+
+    False for `tiny` and `lstm`, also when `lacuner pretrain` has trained them: they keep the settings of training from
+    scratch. `lacuner.models.encoders.is_transformer` answers the same for a config without loading weights.
+    """
 
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """Size of a word vector."""
 
     @property
-    def limit(self) -> int | None: ...
+    def limit(self) -> int | None:
+        """Highest cost that a sentence may have; None for no limit."""
 
     def count(self, words: Sequence[str]) -> np.ndarray:
-        """What each word costs, for cutting windows."""
+        """Cost of each word (its number of sub-words, where there are sub-words), for cutting windows."""
 
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Features:
-        """Once a corpus; every distinct word is looked at once."""
+        """Turn a corpus into arrays, once; each distinct word is processed once."""
 
     def collate(self, features: Features, indices: Sequence[int] | np.ndarray) -> Batch:
-        """Some of the prepared sentences, padded to the longest."""
+        """A batch of prepared sentences, padded to the longest."""
 
-    def forward(self, batch: Batch) -> Tensor:
-        """Vectors `[batch, words, width]`; those of padding mean nothing."""
+    def __call__(self, batch: Batch) -> Tensor:
+        """Vectors `[batch, words, width]` (implement `forward`); values at padding are arbitrary."""
 
     def config(self) -> dict[str, Any]:
-        """What `build_encoder` needs, besides the weights and `files`, to make it again: plain JSON."""
+        """Everything besides weights and `files` that `build_encoder` needs to rebuild it: plain JSON."""
 
     def files(self) -> dict[str, bytes]:
-        """Files by name that belong to the encoder (a tokenizer); most have none."""
+        """Files by name that belong to the encoder (a tokenizer); empty for most."""
+
+
+@runtime_checkable
+class SubwordEncoder(Encoder, Protocol):
+    """An encoder whose masked language model predicts sub-words: a Hugging Face encoder."""
+
+    model: Any
+    """The transformers model, which has no type annotations."""
+    ids: dict[str, int]
+    tokenizer: Any
+
+    def pieces(self, batch: Batch) -> Tensor:
+        """Vectors of all sub-words, special tokens included."""
 
 
 class PackedTargets(Protocol):
@@ -168,20 +205,34 @@ class PackedTargets(Protocol):
 S = TypeVar("S")
 
 
-class Head(Protocol[S]):
-    """Vectors to scores to spans. An `nn.Module` besides."""
+class Head(TorchModule, Protocol[S]):
+    """Vectors to scores `S`, and scores to spans."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
 
-    def forward(self, vectors: Tensor, mask: Tensor) -> S:
-        """Scores of a batch."""
+    def __call__(self, vectors: Tensor, mask: Tensor) -> S:
+        """Scores of a batch (implement `forward`)."""
 
     def decode(self, scores: S) -> Found:
-        """Spans, no two of a sentence overlapping, each with a probability."""
+        """Non-overlapping spans, each with a probability."""
 
-    def targets(self, annotations: Sequence[Annotation], lost: Lost) -> PackedTargets:
-        """Once a corpus; `lost` has what this head cannot express."""
+    def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
+        """Targets of a corpus, computed once; `lost` counts what this head cannot express."""
 
     def config(self) -> dict[str, Any]:
-        """What `build_head` needs, besides the weights and the encoder's width, to make it again."""
+        """Everything besides weights and the encoder's width that `build_head` needs to rebuild it."""
+
+
+@runtime_checkable
+class HasThreshold(Protocol):
+    """A head with a decision threshold; None: the label must beat O."""
+
+    threshold: float | None
+
+
+@runtime_checkable
+class HasTags(Protocol):
+    """A head that classifies words by the tags of a scheme."""
+
+    tags: TagSet

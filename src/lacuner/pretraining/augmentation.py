@@ -24,7 +24,7 @@ import torch
 
 from lacuner.models.heads.masked import MaskedWordHead
 from lacuner.models.inference import infer_batches
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.ragged import offsets_of, pad_rows
 from lacuner.pretraining.units import AS_IT_IS, Units, prepare_units
 
@@ -37,7 +37,7 @@ CONTINUES, BEGINS = "##", ("Ġ", "▁")
 class Augmenter:
     """Sentences made ready for being said otherwise, as often as one likes."""
 
-    model: Model
+    model: MaskedLanguageModel
     sentences: Sequence[Sequence[str]]
     units: Units
     kind: np.ndarray
@@ -86,8 +86,8 @@ class Augmenter:
         first = np.searchsorted(self.units.word, changed)
         last = np.searchsorted(self.units.word, changed, side="right")
         pieces = [ids[start:end].tolist() for start, end in zip(first, last, strict=True)]
-        unknown = self.model.encoder.ids["unknown"]
-        words = [word.strip() for word in self.model.encoder.tokenizer.decode_batch(pieces)]
+        unknown = self.model.subword_encoder.ids["unknown"]
+        words = [word.strip() for word in self.model.subword_encoder.tokenizer.decode_batch(pieces)]
         sound = [unknown not in mine and word.split() == [word] for mine, word in zip(pieces, words, strict=True)]
         return [word if good else "" for word, good in zip(words, sound, strict=True)]
 
@@ -108,7 +108,7 @@ def recased(word: str, like: str) -> str:
     return word
 
 
-def augmenter(model: Model, sentences: Sequence[Sequence[str]]) -> Augmenter:
+def augmenter(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]]) -> Augmenter:
     """Make sentences ready, once."""
     units = prepare_units(model, sentences)
     if isinstance(model.head, MaskedWordHead):
@@ -122,12 +122,12 @@ def augmenter(model: Model, sentences: Sequence[Sequence[str]]) -> Augmenter:
     return Augmenter(model, sentences, units, kinds[units.numbers], allowed)
 
 
-def _piece_kinds(model: Model) -> np.ndarray:
+def _piece_kinds(model: MaskedLanguageModel) -> np.ndarray:
     """Of each sub-word: 2 if it begins a word, and 1 more if its first letter is a capital; -1 of none."""
     from tokenizers import decoders
 
     kinds = np.full(model.head.size, -1, dtype=np.int64)
-    tokenizer = model.encoder.tokenizer
+    tokenizer = model.subword_encoder.tokenizer
     vocabulary = tokenizer.get_vocab()
     decoder = json.dumps(json.loads(tokenizer.to_str()).get("decoder") or {})
     in_bytes = decoders.ByteLevel() if '"ByteLevel"' in decoder else None
@@ -142,7 +142,7 @@ def _piece_kinds(model: Model) -> np.ndarray:
     return kinds
 
 
-def _added(model: Model) -> list[dict[str, Any]]:
+def _added(model: MaskedLanguageModel) -> list[dict[str, Any]]:
     """Sub-words that are no text: marks, padding, the mask."""
-    tokens = json.loads(model.encoder.tokenizer.to_str()).get("added_tokens") or []
+    tokens = json.loads(model.subword_encoder.tokenizer.to_str()).get("added_tokens") or []
     return [token for token in tokens if token.get("special")]

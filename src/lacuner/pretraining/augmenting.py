@@ -12,7 +12,7 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.models.config import EncoderConfig
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.windows import cut_sentences
 from lacuner.pretraining.augmentation import Augmenter, augmenter
 from lacuner.pretraining.masked_lm import open_masked_model
@@ -24,7 +24,7 @@ LEAST_TOP5 = 0.5
 _MEASURED = 200
 
 
-def too_poor(model: Model | None, sentences: Sequence[Sequence[str]], least: float) -> str | None:
+def too_poor(model: MaskedLanguageModel | None, sentences: Sequence[Sequence[str]], least: float) -> str | None:
     """Why a model cannot say sentences otherwise, in words; None if it can."""
     if model is None:
         return "the encoder has no masked-word head (`lacuner pretrain` makes one)"
@@ -48,7 +48,7 @@ def augmenter_for(
     return augmenter(model, sentences)
 
 
-def masked_model_for(encoder: str, docs: Sequence[Document], least: float = LEAST_TOP5) -> Model:
+def masked_model_for(encoder: str, docs: Sequence[Document], least: float = LEAST_TOP5) -> MaskedLanguageModel:
     """The masked language model of a pre-training run or of `hf:NAME_OR_PATH`; refused if it is too poor for them."""
     model = open_masked_model(EncoderConfig(name=encoder if ":" in encoder else f"run:{encoder}"))
     sentences = [] if model is None else cut_sentences(docs[:_MEASURED], model.encoder).words
@@ -58,7 +58,7 @@ def masked_model_for(encoder: str, docs: Sequence[Document], least: float = LEAS
     return model
 
 
-def augment(docs: Sequence[Document], model: Model, rate: float = 0.15, seed: int = 1) -> list[Document]:
+def augment(docs: Sequence[Document], model: MaskedLanguageModel, rate: float = 0.15, seed: int = 1) -> list[Document]:
     """The documents with other words in some places, their spans on the same words.
 
     A word in the middle of which a span begins or ends stays as it is.

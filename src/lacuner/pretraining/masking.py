@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lacuner.models.inference import infer_batches
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.ragged import pad_rows
 from lacuner.pretraining.units import AS_IT_IS, Units
 from lacuner.training.loop import HeldOut, Step, StepLoss
@@ -28,7 +28,7 @@ class Hidden:
     wanted: np.ndarray
 
 
-def hide(units: Units, model: Model, rate: float, whole_words: bool) -> Hidden:
+def hide(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> Hidden:
     """Draw what is to be guessed, a share of all units, or of all words; randomness is torch's own."""
     numbers, head = units.numbers, model.head
     words = int(units.word[-1]) + 1 if len(units.word) else 0
@@ -39,7 +39,7 @@ def hide(units: Units, model: Model, rate: float, whole_words: bool) -> Hidden:
     return Hidden(np.where(chosen, inputs, AS_IT_IS), np.where(chosen, numbers, AS_IT_IS))
 
 
-def guess_step(units: Units, model: Model, hidden: Hidden) -> Step:
+def guess_step(units: Units, model: MaskedLanguageModel, hidden: Hidden) -> Step:
     """The step of an epoch: a mean over what is to be guessed."""
 
     def step(indices: np.ndarray) -> StepLoss:
@@ -52,7 +52,7 @@ def guess_step(units: Units, model: Model, hidden: Hidden) -> Step:
 
 
 def _at(
-    units: Units, model: Model, indices: np.ndarray, inputs: np.ndarray, wanted: np.ndarray
+    units: Units, model: MaskedLanguageModel, indices: np.ndarray, inputs: np.ndarray, wanted: np.ndarray
 ) -> tuple[Tensor, Tensor]:
     """The vectors of the units of some sentences where something is wanted, and what."""
     device = next(model.parameters()).device
@@ -63,7 +63,7 @@ def _at(
     return vectors[:, : asked.shape[1]][at], torch.from_numpy(asked).to(device)[at]
 
 
-def measure(units: Units, model: Model, rate: float, whole_words: bool) -> HeldOut:
+def measure(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> HeldOut:
     """How well each unit is guessed when it is hidden, in as many rounds as it takes.
 
     Units that the head has no number for count as never guessed, but have no place in the perplexity.
@@ -85,7 +85,9 @@ def measure(units: Units, model: Model, rate: float, whole_words: bool) -> HeldO
     return HeldOut(1 / perplexity, row)
 
 
-def _guessed(units: Units, model: Model, inputs: np.ndarray, masked: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def _guessed(
+    units: Units, model: MaskedLanguageModel, inputs: np.ndarray, masked: np.ndarray, indices: np.ndarray
+) -> np.ndarray:
     """How many are the first guess, how many are among the first five, and the sum of their losses."""
     vectors, wanted = _at(units, model, indices, inputs, masked)
     if not len(wanted):

@@ -24,7 +24,7 @@ from lacuner.config import Config
 from lacuner.data import Document
 from lacuner.errors import TrainingError
 from lacuner.models.config import EncoderConfig
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model, save
 from lacuner.models.windows import cut_sentences
 from lacuner.pretraining.masked_lm import new_masked_model
@@ -66,7 +66,7 @@ class PretrainConfig(Config):
 class Pretrained:
     """A finished pre-training."""
 
-    model: Model
+    model: MaskedLanguageModel
     run: Run
     held_out: Row
     """Top 1 and top 5 accuracy and perplexity in held-out text, of the epoch that was kept; of a finished run top 5."""
@@ -94,7 +94,7 @@ def pretrain(
     return Pretrained(model, run, best)
 
 
-def _train(docs: Sequence[Document], config: PretrainConfig, run: Run) -> tuple[Model, Row]:
+def _train(docs: Sequence[Document], config: PretrainConfig, run: Run) -> tuple[MaskedLanguageModel, Row]:
     kept, held_out = _split(docs, config.held_out)
     torch.manual_seed(run.seed_for("weights", "pretrain"))
     model, about = new_masked_model(config.encoder, kept, config.least, config.most)
@@ -113,7 +113,7 @@ def _train(docs: Sequence[Document], config: PretrainConfig, run: Run) -> tuple[
 
     settings = resolved(config.train, model, units.features)
     if not settings.epochs:
-        scratch = model.encoder.config()["kind"] != "pretrained"
+        scratch = not model.encoder.is_transformer
         settings = settings.model_copy(update={"epochs": SCRATCH_EPOCHS if scratch else PRETRAINED_EPOCHS})
     with run.stage("pretrain") as stage:
         rows = fit(model, units.features, make_step, settings, stage, partial(measure, test, model, *hidden))

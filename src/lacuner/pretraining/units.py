@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lacuner.models.heads.masked import MASK, MaskedWordHead
-from lacuner.models.model import Model
+from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.ragged import offsets_of, pad_rows, run_positions
 from lacuner.models.types import Batch, Features
 
@@ -31,7 +31,7 @@ class Units:
     place: np.ndarray | None
     """Where encoders of words have the words of the vocabulary and, last, the hidden one; None for sub-words."""
 
-    def collate(self, model: Model, indices: np.ndarray, inputs: np.ndarray) -> Batch:
+    def collate(self, model: MaskedLanguageModel, indices: np.ndarray, inputs: np.ndarray) -> Batch:
         """Some sentences, in which other units may stand: `inputs` has their numbers, or `AS_IT_IS`."""
         features = self.features
         positions, real = pad_rows(self.offsets, indices)
@@ -51,16 +51,16 @@ class Units:
         made: Batch = model.encoder.collate(Features(lengths, lengths, arrays), np.arange(len(lengths)))
         return made
 
-    def vectors(self, model: Model, batch: Batch) -> Tensor:
+    def vectors(self, model: MaskedLanguageModel, batch: Batch) -> Tensor:
         """Vectors `[batch, units, width]`; those of padding mean nothing."""
         if self.place is not None:
             words: Tensor = model.encoder(batch)
             return words
-        pieces: Tensor = model.encoder.pieces(batch)
+        pieces: Tensor = model.subword_encoder.pieces(batch)
         return pieces[:, int(batch.tensors["first"][:, 0].max()) :]
 
 
-def prepare_units(model: Model, sentences: Sequence[Sequence[str]]) -> Units:
+def prepare_units(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]]) -> Units:
     """Once a corpus: what of it the model's masked-word head can guess."""
     if isinstance(model.head, MaskedWordHead):
         return _words(model, sentences)
@@ -72,7 +72,7 @@ def prepare_units(model: Model, sentences: Sequence[Sequence[str]]) -> Units:
     return Units(features, numbers, offsets_of(features.costs), word, None)
 
 
-def _words(model: Model, sentences: Sequence[Sequence[str]]) -> Units:
+def _words(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]]) -> Units:
     vocabulary = model.head.labels
     features = model.encoder.prepare([*sentences, [*vocabulary, MASK]])  # so that each of them has a place
     row, offsets = features.arrays["row"], features.arrays["offsets"]

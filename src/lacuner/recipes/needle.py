@@ -140,7 +140,7 @@ class _Needle:
         run.say(f"needle: learning from {len(gold):,} gold documents: {lost}")
         if unknown := only_in_weak(gold, weak):
             run.say(f"needle: gold has no example of {', '.join(unknown)}: the weak labels alone teach it")
-        pretrained = self.model.encoder.config()["kind"] == "pretrained"
+        pretrained = self.model.encoder.is_transformer
         self.noise_aware = pretrained and config.completion if config.noise_aware is None else config.noise_aware
         if self.noise_aware and not config.completion:
             raise ConfigError("noise_aware=true has no effect with completion=false: it is completion that is doubted")

@@ -27,6 +27,7 @@ from lacuner.data import Lost, Splits
 from lacuner.errors import ConfigError
 from lacuner.losses.pu import pu_risk
 from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.techniques.early_learning import Explored, explore, labelled_share
 from lacuner.training.config import TrainConfig, resolved
@@ -68,7 +69,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     data = believed_set(model, docs, Lost()).data
     ratio = ratios(explored, config.prior)
     run.say("pu: for each labelled word there are " + ", ".join(f"{n:.2f} {label}" for label, n in ratio.items()))
-    by_tag = np.repeat(list(ratio.values()), len(model.head.tags.letters))
+    by_tag = np.repeat(list(ratio.values()), len(tag_set_of(model.head).letters))
     with run.stage("train") as stage:
         step = _risk(data, torch.tensor(by_tag, dtype=torch.float32), config)
         settings = resolved(config.train, model, data.features)
@@ -79,7 +80,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 def ratios(explored: Explored, prior: Mapping[str, float]) -> dict[str, float]:
     """For each label: how many words belong to its entities for each that is labelled so; never below one."""
     weak = explored.weak
-    tags = weak.data.model.head.tags
+    tags = tag_set_of(weak.data.model.head)
     unknown = sorted(set(prior) - set(tags.labels))
     if unknown:
         raise ConfigError(f"there is no label {unknown[0]!r} to have a prior; there are {', '.join(tags.labels)}")

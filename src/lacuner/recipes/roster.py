@@ -32,9 +32,9 @@ from torch import Tensor
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
 from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.encoders import is_transformer
 from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.model import Model
-from lacuner.models.open import open_encoder
 from lacuner.models.tagger import Tagger
 from lacuner.pretraining.augmentation import Augmenter
 from lacuner.pretraining.augmenting import LEAST_TOP5, augmenter_for
@@ -129,8 +129,7 @@ def suited(config: Config, docs: Sequence[Document]) -> Suited:
     """The settings with what suits the encoder where nothing was said."""
     head = config.head
     if head is None:
-        pretrained = open_encoder(config.encoder, docs).config()["kind"] == "pretrained"
-        head = RosterHeadConfig() if pretrained else RosterHeadConfig(kind="span", threshold="dev")
+        head = RosterHeadConfig() if is_transformer(config.encoder) else RosterHeadConfig(kind="span", threshold="dev")
     words = head.kind == "entity_type"
     usual = {**(WORDS if words else SPANS), "head": head, "ensemble_epochs": config.train.epochs * (1 if words else 2)}
     return Suited(**{**usual, **{name: value for name, value in config if value is not None}})

@@ -30,10 +30,11 @@ from pydantic import Field
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
 from lacuner.models.config import EncoderConfig, HeadConfig
-from lacuner.models.factory import build_head
+from lacuner.models.heads import build_head
 from lacuner.models.heads.crf import Unknown
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
+from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.sampling.non_entity_spans import draw_spans
 from lacuner.techniques.early_learning import Explored, explore
@@ -147,7 +148,7 @@ def _retrain(task: _Task, choice: Choice, config: TrainConfig, stage_name: str) 
 
 def _non_entities(data: TrainingSet, rate: float) -> Callable[[], None]:
     """A function that writes newly drawn non-entities into the targets, in place of those drawn before."""
-    tags, labels = data.model.head.tags, data.targets.labels.clone()
+    tags, labels = tag_set_of(data.model.head), data.targets.labels.clone()
     free = (data.targets.known & (labels == 0)).numpy()
     offsets = offsets_of(data.features.lengths)
     wanted = np.ceil(rate * data.features.lengths - 1e-9).astype(np.int64)

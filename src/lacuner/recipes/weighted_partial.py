@@ -30,6 +30,7 @@ from lacuner.models.config import EncoderConfig, HeadConfig
 from lacuner.models.heads.crf import IMPOSSIBLE, best_path, known_tags
 from lacuner.models.inference import infer_batches, join_batches
 from lacuner.models.model import Model
+from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.training.config import TrainConfig, resolved
 from lacuner.training.dataset import TrainingSet, believed_set, dev_scorer
@@ -68,7 +69,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     believed = believed_set(model, docs, lost)
     data, plain = believed.data, torch.from_numpy(believed.plain)
     run.say(f"learning from {len(docs):,} documents in {config.folds} folds: {lost}")
-    nothing = functional.one_hot(torch.zeros(len(plain), dtype=torch.long), len(model.head.tags)).float()
+    nothing = functional.one_hot(torch.zeros(len(plain), dtype=torch.long), len(tag_set_of(model.head))).float()
     data.targets.probs = nothing * plain.unsqueeze(-1)  # O to begin with; of what is unsure nothing is ever said
     data.targets.known &= ~plain
     for iteration in range(1, config.iterations + 1):

@@ -88,8 +88,7 @@ def _hasty(given: TrainConfig, usual: TrainConfig, model: Model) -> TrainConfig:
     entities, and 62.9 % of those that do are under suspicion; with usual steps 86.4 and 61.7 %. Encoders that start
     from pretrained weights were not compared.
     """
-    pretrained = model.encoder.config()["kind"] == "pretrained"
-    if pretrained or given.budget or given.learning_rate or given.head_learning_rate:
+    if model.encoder.is_transformer or given.budget or given.learning_rate or given.head_learning_rate:
         return usual
     assert usual.budget and usual.learning_rate and usual.head_learning_rate
     return usual.model_copy(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lacuner.config import Config
 from lacuner.models.config import EncoderConfig, HeadConfig
-from lacuner.models.model import Model
+from lacuner.models.model import AnyModel
 from lacuner.models.types import Features
 
 
@@ -39,14 +39,14 @@ class TrainConfig(Config):
     """Save the state when the last save is older than this; a run that is killed goes on from there."""
 
 
-def resolved(config: TrainConfig, model: Model, features: Features) -> TrainConfig:
+def resolved(config: TrainConfig, model: AnyModel, features: Features) -> TrainConfig:
     """The settings with what suits encoder and data where nothing was said.
 
     Encoders that start from nothing want many steps: about 250 an epoch, with 250 to 500 words each (found on the dev
     data of four corpora). Of the pretrained ones those of MiniLM's size want more and faster steps than the usual ones
     (found on the dev data of one).
     """
-    scratch = model.encoder.config()["kind"] != "pretrained"
+    scratch = not model.encoder.is_transformer
     small = model.encoder.width < 512
     words = int(features.lengths.sum())
     rate = 2e-3 if scratch else 2e-4 if small else 3e-5

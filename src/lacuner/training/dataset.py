@@ -15,7 +15,7 @@ from lacuner.evaluate.threshold import best_threshold
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger, assemble
 from lacuner.models.targets import CorpusTargets
-from lacuner.models.types import Batch, Features, PackedTargets, Targets
+from lacuner.models.types import Batch, Features, HasThreshold, PackedTargets, Targets
 from lacuner.models.windows import Sentences, cut_sentences
 
 
@@ -72,6 +72,7 @@ def dev_scorer(
     def scored() -> Count:
         if not choose_threshold:
             return count_exact(docs, found())
+        assert isinstance(model.head, HasThreshold)
         model.head.threshold = LOOSE
         # spans are taken by probability, so that those above a threshold are the same whatever lies below it
         model.head.threshold, count = best_threshold(docs, found())

@@ -14,7 +14,7 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document
 from lacuner.errors import ConfigError
 from lacuner.models.config import EncoderConfig
-from lacuner.models.open import encoder_fingerprint
+from lacuner.models.encoders import encoder_fingerprint
 from lacuner.models.storage import fingerprint
 
 

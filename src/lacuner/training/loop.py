@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lacuner.errors import TrainingError
 from lacuner.evaluate import Count
-from lacuner.models.model import Model
+from lacuner.models.model import AnyModel, Model
 from lacuner.models.types import Features
 from lacuner.training.batches import epoch_batches
 from lacuner.training.config import TrainConfig
@@ -61,7 +61,7 @@ class _Progress:
 
 
 def fit(
-    model: Model,
+    model: AnyModel,
     features: Features,
     make_step: MakeStep,
     config: TrainConfig,
@@ -97,10 +97,10 @@ def fit(
 
 
 @contextmanager
-def enough_threads(model: Model) -> Iterator[None]:
+def enough_threads(model: AnyModel) -> Iterator[None]:
     """One thread for a model that starts from nothing: its steps are so short that two would wait for each other."""
     before = torch.get_num_threads()
-    if model.encoder.config()["kind"] != "pretrained":
+    if not model.encoder.is_transformer:
         torch.set_num_threads(1)
     try:
         yield
@@ -128,7 +128,7 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 class _Trainer:
     """Model, optimizer and device of one `fit`."""
 
-    def __init__(self, model: Model, features: Features, config: TrainConfig, stage: Stage) -> None:
+    def __init__(self, model: AnyModel, features: Features, config: TrainConfig, stage: Stage) -> None:
         if config.learning_rate is None or config.head_learning_rate is None or config.budget is None:
             raise TrainingError("learning rates and batch budget must be resolved before training")
         self.model, self.features, self.config, self.stage = model, features, config, stage
@@ -167,7 +167,7 @@ class _Trainer:
         seconds = time.monotonic() - start
         if dev is not None:
             self.judge(at, row, dev())
-        if self.stage.run.callback is not None:
+        if self.stage.run.callback is not None and isinstance(self.model, Model):
             self.stage.run.callback.on_epoch_end(self.stage.name, at.epoch, self.model)
         at.rows.append(row)
         at.epoch, at.batch = at.epoch + 1, 0

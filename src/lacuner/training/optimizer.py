@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from lacuner.models.model import Model
+from lacuner.models.model import AnyModel
+from lacuner.models.types import TorchModule
 
 
-def make_optimizer(model: Model, encoder_rate: float, head_rate: float, decay: float) -> torch.optim.AdamW:
+def make_optimizer(model: AnyModel, encoder_rate: float, head_rate: float, decay: float) -> torch.optim.AdamW:
     """Four groups: encoder and head, with and without weight decay."""
     groups = []
     for part, rate in ((model.encoder, encoder_rate), (model.head, head_rate)):
@@ -20,7 +21,7 @@ def make_optimizer(model: Model, encoder_rate: float, head_rate: float, decay: f
     return torch.optim.AdamW([group for group in groups if group["params"]], fused=True)
 
 
-def _split(part: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+def _split(part: TorchModule) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Matrices that a linear layer multiplies with, and everything else: biases, norms, embeddings."""
     matrices = {
         id(parameter)

@@ -11,12 +11,12 @@ from torch import Tensor
 from lacuner.data import Document, Lost
 from lacuner.errors import TrainingError
 from lacuner.models.config import MOST_WIDTHS, EncoderConfig, HeadConfig
-from lacuner.models.factory import build_head
-from lacuner.models.heads.span import SpanHead
+from lacuner.models.encoders import open_encoder
+from lacuner.models.heads import build_head
 from lacuner.models.model import Model
-from lacuner.models.open import open_encoder
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import span_width
+from lacuner.models.types import HasThreshold
 from lacuner.models.windows import cut_sentences
 from lacuner.training.config import HasPlainSettings, resolved
 from lacuner.training.dataset import SpanSet, TrainingSet, dev_scorer, span_set, training_set
@@ -65,16 +65,17 @@ def learn_in_stage(
     start_counts: bool = False,
 ) -> Learned:
     """One training in one stage; a span head has its threshold afterwards."""
-    model, threshold = data.model, config.head.threshold if isinstance(data.model.head, SpanHead) else None
+    model, head = data.model, data.model.head
+    threshold = config.head.threshold if isinstance(head, HasThreshold) else None
     scored = dev_scorer(model, dev, choose_threshold=threshold == "dev")
-    if isinstance(threshold, float):
-        model.head.threshold = threshold
+    if isinstance(head, HasThreshold) and isinstance(threshold, float):
+        head.threshold = threshold
     with run.stage(name) as stage:
         settings = resolved(config.train, model, data.features)
         rows = fit(model, data.features, make_step, settings, stage, scored, start_counts)
-    if threshold == "dev" and scored is not None:
+    if isinstance(head, HasThreshold) and threshold == "dev" and scored is not None:
         scored()  # that of the weights that were kept
-        run.say(f"{name}: on dev a threshold of {model.head.threshold:.3f} is best")
+        run.say(f"{name}: on dev a threshold of {head.threshold:.3f} is best")
     return Learned(Tagger(model), rows)
 
 

@@ -49,6 +49,8 @@ class PretrainedConfig:
 class PretrainedEncoder(nn.Module):
     """A transformer over sub-words, read off at the words. Use `open_pretrained` to make one."""
 
+    is_transformer = True
+
     def __init__(self, model: Any, tokenizer: Tokenizer, ids: Mapping[str, int], settings: PretrainedConfig) -> None:
         super().__init__()
         self.model, self.settings, self.ids = model, settings, dict(ids)

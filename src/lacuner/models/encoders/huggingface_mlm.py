@@ -13,15 +13,16 @@ from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer, logging
 
 from lacuner.errors import ConfigError
-from lacuner.models.encoders.huggingface import PretrainedEncoder, is_local
+from lacuner.models.encoders.huggingface import is_local
 from lacuner.models.heads.masked import MaskedPieceHead
+from lacuner.models.types import SubwordEncoder
 
 _TOLERANCE = 1e-2
 _ERRORS = 40
 """The level at which the library speaks of errors alone."""
 
 
-def open_masked_head(name: str, encoder: PretrainedEncoder) -> tuple[MaskedPieceHead, bool]:
+def open_masked_head(name: str, encoder: SubwordEncoder) -> tuple[MaskedPieceHead, bool]:
     """A head for an encoder that was opened under this name, and whether it is the checkpoint's own or a new one."""
     trust = {"trust_remote_code": False, "local_files_only": is_local(name)}
     mask = AutoTokenizer.from_pretrained(name, use_fast=True, **trust).mask_token_id
@@ -33,7 +34,7 @@ def open_masked_head(name: str, encoder: PretrainedEncoder) -> tuple[MaskedPiece
     return head, _copy(name, trust, encoder, head)
 
 
-def _copy(name: str, trust: dict[str, Any], encoder: PretrainedEncoder, head: MaskedPieceHead) -> bool:
+def _copy(name: str, trust: dict[str, Any], encoder: SubwordEncoder, head: MaskedPieceHead) -> bool:
     """Give the head the checkpoint's weights; whether that was possible."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity(_ERRORS)  # that weights are missing is no news here

@@ -5,7 +5,7 @@ It has a vocabulary, made of the training words (and of a file of vectors, if th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ class LSTMConfig:
 class LSTMEncoder(nn.Module):
     """Embedding of the word in lower case, a convolution over its characters, and a BiLSTM over the sentence."""
 
+    is_transformer = False
     limit: int | None = None
 
     def __init__(self, settings: LSTMConfig) -> None:
@@ -184,7 +185,7 @@ def _read_vectors(path: Path, wanted: set[str], most: int) -> dict[str, np.ndarr
     return table
 
 
-def build_lstm(settings: dict[str, Any]) -> LSTMEncoder:
+def build_lstm(settings: Mapping[str, Any]) -> LSTMEncoder:
     """The encoder that `config` described, with fresh weights."""
     lists = {name: settings.get(name) for name in ("words", "characters")}
     if not all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in lists.values()):

@@ -100,6 +100,7 @@ class _Attention(nn.Module):
 class TinyEncoder(nn.Module):
     """Bags of hashed features -> one vector a distinct word -> convolutions -> attention."""
 
+    is_transformer = False
     limit: int | None = None
 
     def __init__(self, settings: TinyConfig = TinyConfig()) -> None:  # noqa: B008 frozen

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lacuner.errors import ConfigError
-from lacuner.models.types import TokenScores
+from lacuner.models.types import SubwordEncoder, TokenScores
 
 MASK = "\ue000"
 """The word that stands for a hidden one: a character that no text has."""
@@ -87,7 +87,7 @@ class MaskedPieceHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(pieces))
         self._embeddings: Callable[[], Tensor] = lambda: self.bias.new_zeros(pieces, size)
 
-    def tie(self, encoder: Any) -> None:
+    def tie(self, encoder: SubwordEncoder) -> None:
         """Guess with the encoder's own embeddings. They stay its own: here is only where to find them."""
         self._embeddings = lambda: encoder.model.get_input_embeddings().weight
 
