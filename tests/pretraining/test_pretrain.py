@@ -122,5 +122,5 @@ def test_nothing_to_learn_is_one_sentence(docs: list[Document], words: str, tmp_
 
 def test_a_run_of_names_has_no_encoder(tmp_path: Path) -> None:
     train("dictionary", Splits(weak=DOCS[:20]), tmp_path / "names")
-    with pytest.raises(ConfigError, match="learned names by heart"):
+    with pytest.raises(ConfigError, match="has no encoder"):
         pretrain(DOCS, tmp_path / "run", config(f'encoder.name="run:{tmp_path / "names"}"'))
