@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import masked
 from lacuner.config import load_config
-from lacuner.data import Document, Span, Splits, by_position
+from lacuner.data import Document, Span, Splits, sort_spans
 from lacuner.evaluate.threshold import best_threshold
 from lacuner.models.tagger import Tagger
 from lacuner.recipes import negative_sampling, two_step
@@ -79,7 +79,7 @@ def without_suspects(place: masked.Place) -> list[Document]:
     unsure: list[list[Span]] = [[] for _ in docs]
     for number, start, end in np.stack(places(docs, explored.weak.data), axis=1)[gone].tolist():
         unsure[number].append(Span(start, end, ""))
-    return [replace(doc, unsure=by_position([*doc.unsure, *its])) for doc, its in zip(docs, unsure, strict=True)]
+    return [replace(doc, unsure=sort_spans([*doc.unsure, *its])) for doc, its in zip(docs, unsure, strict=True)]
 
 
 def _loosely(tagger: Tagger, docs: Sequence[Document]) -> list[Document]:
@@ -98,7 +98,7 @@ def mean(docs: Sequence[Document]) -> Document:
     for place, score in sorted(total.items(), key=lambda entry: (-entry[1], entry[0])):
         if not any(place[0] < other.end and other.start < place[1] for other in taken):
             taken.append(Span(*place, score))
-    return replace(docs[0], spans=by_position(taken))
+    return replace(docs[0], spans=sort_spans(taken))
 
 
 def helped(doc: Document, words: Document, how: Callable[[float, bool], float]) -> Document:
@@ -112,7 +112,7 @@ def either(doc: Document, words: Document) -> Document:
     """What a model of words found, and, where it found nothing, what the other did."""
     sure = [span._replace(score=1.0) for span in words.spans]
     free = [each for each in doc.spans if not any(each.start < one.end and one.start < each.end for one in sure)]
-    return replace(doc, spans=by_position([*sure, *free]))
+    return replace(doc, spans=sort_spans([*sure, *free]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lacuner.corpus.words import split_words
-from lacuner.data import Document, Span, by_position
+from lacuner.data import Document, Span, sort_spans
 
 # combining mark, ZWJ emoji, CRLF, NBSP, line separator, right to left, dotted I, sharp s, CJK, Indic, Thai
 NASTY = [
@@ -61,7 +61,7 @@ def documents(draw: st.DrawFn, *, flat: bool = False, aligned: bool = False) -> 
                 if all(span.end <= other.start or span.start >= other.end for other in kept):
                     kept.append(span)
             picked = kept
-        return by_position({span[:3]: span for span in picked}.values())
+        return sort_spans({span[:3]: span for span in picked}.values())
 
     return Document(
         id=draw(st.text(characters, min_size=1, max_size=5)),

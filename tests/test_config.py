@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pytest
 
@@ -140,3 +140,35 @@ def test_all_of_them_at_once() -> None:
 )
 def test_settings_with_an_effect_and_defaults_without_are_not(settings: list[str]) -> None:
     assert load_config(Whole, settings=settings)
+
+
+class NewInner(Config):
+    RENAMED: ClassVar = {"w": "annealing_epochs"}
+    annealing_epochs: int = 3
+
+
+class NewOuter(Config):
+    RENAMED: ClassVar = {"speed": "inner.annealing_epochs", "angle": "it had no effect on any score"}
+    inner: NewInner = NewInner()
+    wide: int = 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("inner.w=2", "setting 'inner.w' is now called 'inner.annealing_epochs'"),
+        ("speed=2", "setting 'speed' is now called 'inner.annealing_epochs'"),
+        ("angle=2", "setting 'angle' no longer exists: it had no effect on any score"),
+        ("w=2", "there is no setting 'w'; did you mean 'wide'?"),
+    ],
+)
+def test_a_renamed_setting_is_reported_with_its_new_name(setting: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(NewOuter, settings=[setting])
+    assert str(caught.value) == message
+
+
+def test_a_renamed_setting_in_a_file_is_reported_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("wide = 2\n[inner]\nw = 5\n")
+    with pytest.raises(ConfigError, match=r"setting 'inner.w' \(line 3\) is now called 'inner.annealing_epochs'"):
+        load_config(NewOuter, tmp_path / "c.toml")

@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one."""
+"""Atomic writes: a reader sees the old file or the new one, never half of it."""
 
 from __future__ import annotations
 
@@ -14,33 +14,28 @@ from lacuner.errors import CorpusError
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A temporary file beside `path`: on success it takes the place of `path` in one step, on error it vanishes."""
+    """A temporary file beside `path` that replaces it on success and is deleted on error."""
     path = Path(path)
+    name: str | None = None
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device: there is nothing to protect or to replace
+        if path.exists() and not path.is_file():  # a pipe or a device: nothing to protect or to replace
             with path.open("wb") as stream:
                 yield stream
             return
-    except BrokenPipeError:
-        raise  # its reader has gone, which is no mistake
-    except OSError as error:
-        raise CorpusError(f"cannot write this file: {error.strerror or error}", file=path) from error
-    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise CorpusError(f"cannot write here: {error.strerror}", file=path) from error
-    try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(name, 0o666 & ~_umask())  # mkstemp makes files that only the owner may read
         os.replace(name, path)
+    except BrokenPipeError:
+        raise  # the reader of the pipe has closed it, which is not an error of the user
     except OSError as error:
         raise CorpusError(f"cannot write this file: {error.strerror or error}", file=path) from error
     finally:
-        if os.path.exists(name):
+        if name is not None and os.path.exists(name):
             os.unlink(name)
 
 

@@ -1,4 +1,4 @@
-"""Settings: TOML files and `--set key=value` become frozen, strict objects; everything wrong is said at once."""
+"""Settings from TOML files and `--set key=value`, as frozen and strict objects; all mistakes are reported at once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -18,9 +18,12 @@ from lacuner.errors import ConfigError
 
 
 class Config(BaseModel):
-    """What every config is: frozen, no unknown keys, no values of a wrong type bent into shape."""
+    """Base of all configs: frozen, no unknown settings, no conversion of wrong types."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    RENAMED: ClassVar[Mapping[str, str]] = {}
+    """Former settings: old name -> new name (`outer.inner` reaches into a table), or a phrase for the error message."""
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -28,9 +31,9 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 @dataclass(frozen=True)
 class OnlyWith:
-    """Marks a setting that has an effect only where another one beside it has one of these values.
+    """Annotation for a setting that has an effect only if another setting of the same config has one of these values.
 
-    Of a value with a colon, such as `hf:PATH`, what stands before the colon counts.
+    For values such as `hf:PATH`, only the part before the colon is compared.
     """
 
     other: str
@@ -43,9 +46,14 @@ def load_config(
     settings: Iterable[str] = (),
     more_to_come: bool = False,
 ) -> AnyConfig:
-    """A config from its defaults, then the file, then `key=value` settings (`outer.inner=value` reaches inside).
+    """Build a config from its defaults, then a TOML file, then `key=value` settings (`outer.inner=value` for tables).
 
-    Settings without effect are refused, unless there are more to come that may give them one.
+    Settings without effect are an error, unless `more_to_come` says that later settings may give them one.
+
+    >>> class Training(Config):
+    ...     epochs: int = 3
+    >>> load_config(Training, settings=["epochs=5"])
+    Training(epochs=5)
     """
     values: dict[str, Any] = {}
     text = ""
@@ -63,49 +71,50 @@ def make_config(
     text: str = "",
     more_to_come: bool = False,
 ) -> AnyConfig:
-    """A config from values; `file` and its `text` are where they come from, for error messages."""
+    """Build a config from values; `file` and its `text` are named in error messages."""
     defaults: Config | None = None
     try:
-        defaults = kind()  # the defaults of this very config: they may differ from those of the configs inside it
-        values = _merged(defaults.model_dump(mode="json"), values)
+        defaults = kind()  # defaults of a nested config may differ from those of its own class
+        values = _merge(defaults.model_dump(mode="json"), values)
     except ValidationError:
-        pass  # it has settings without a default
+        pass  # some settings have no default
     try:
-        # through JSON, because there a list may become a tuple and a string a path although the config is strict
+        # strict validation accepts a list for a tuple and a string for a path only from JSON
         config = kind.model_validate_json(json.dumps(values, default=str))
     except ValidationError as error:
         problems = [_problem(kind, item, text) for item in error.errors()]
         raise ConfigError("; ".join(problems), file=file) from error
-    idle = [] if more_to_come or defaults is None else list(_without_effect(config, defaults))
-    if idle:
-        raise ConfigError("; ".join(idle), file=file)
+    ineffective = [] if more_to_come or defaults is None else list(_ineffective_settings(config, defaults))
+    if ineffective:
+        raise ConfigError("; ".join(ineffective), file=file)
     return config
 
 
-def _without_effect(config: Config, defaults: Config, where: str = "") -> Iterator[str]:
-    """What somebody has set although it does nothing, in words; a default that does nothing is nobody's mistake."""
+def _ineffective_settings(config: Config, defaults: Config, prefix: str = "") -> Iterator[str]:
+    """One message per setting that differs from its default but has no effect beside the other settings."""
     for name, field in type(config).model_fields.items():
-        value, usual = getattr(config, name), getattr(defaults, name, None)
+        value, default = getattr(config, name), getattr(defaults, name, None)
         if isinstance(value, Config):
-            yield from _without_effect(value, usual if isinstance(usual, Config) else type(value)(), f"{where}{name}.")
-        for mark in field.metadata:
-            if not isinstance(mark, OnlyWith) or value == usual:
+            inner = default if isinstance(default, Config) else type(value)()
+            yield from _ineffective_settings(value, inner, f"{prefix}{name}.")
+        for condition in field.metadata:
+            if not isinstance(condition, OnlyWith) or value == default:
                 continue
-            other = getattr(config, mark.other)
-            if str(other).partition(":")[0] not in mark.values:
+            other = getattr(config, condition.other)
+            if str(other).partition(":")[0] not in condition.values:
                 yield (
-                    f"{where}{name}={value} has no effect together with {where}{mark.other}={other}: "
-                    f"it is for {' and '.join(mark.values)}"
+                    f"{prefix}{name}={value} has no effect together with {prefix}{condition.other}={other}: "
+                    f"it is for {' and '.join(condition.values)}"
                 )
 
 
-def _merged(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+def _merge(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Values over defaults, table by table."""
-    both = dict(defaults)
+    merged = dict(defaults)
     for key, value in values.items():
-        inner = both.get(key)
-        both[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
-    return both
+        inner = merged.get(key)
+        merged[key] = _merge(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def _read_toml(file: str | PathLike[str]) -> tuple[str, dict[str, Any]]:
@@ -121,11 +130,12 @@ def _read_toml(file: str | PathLike[str]) -> tuple[str, dict[str, Any]]:
 
 
 def _apply(values: dict[str, Any], setting: str) -> None:
+    """Put one `key=value` setting into nested values."""
     name, equals, value = setting.partition("=")
     if not equals or not name.strip():
         raise ConfigError(f"a setting is written key=value, not {setting!r}")
-    *outer, last = name.strip().split(".")
-    for key in outer:
+    *tables, last = name.strip().split(".")
+    for key in tables:
         inner = values.setdefault(key, {})
         if not isinstance(inner, dict):
             raise ConfigError(f"{key!r} in {setting!r} is a value, not a table of settings")
@@ -133,11 +143,11 @@ def _apply(values: dict[str, Any], setting: str) -> None:
     try:
         values[last] = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
-        values[last] = value.strip()  # a word without quotes means itself
+        values[last] = value.strip()  # a string without quotes
 
 
 def _problem(kind: type[BaseModel], item: Any, text: str) -> str:
-    """One mistake in the user's words: which setting, where it stands, and what would be right."""
+    """The message for one validation error: the setting, its line, and what would be right."""
     path = [str(part) for part in item["loc"]]
     name = ".".join(path)
     line = next(
@@ -145,22 +155,32 @@ def _problem(kind: type[BaseModel], item: Any, text: str) -> str:
     )
     place = f" (line {line})" if line else ""
     if item["type"] == "extra_forbidden":
-        known = _fields(kind, path[:-1])
-        near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}" if known else "there are none"
-        return f"there is no setting {name!r}{place}; {hint}"
+        return _unknown_setting(_config_at(kind, path[:-1]), path, place)
     message = item["msg"][:1].lower() + item["msg"][1:]
-    given = "" if item["type"] == "missing" else f", not {json.dumps(item['input'], default=str)[:60]}"
-    return f"{name}{place}: {message}{given}"
+    value = "" if item["type"] == "missing" else f", not {json.dumps(item['input'], default=str)[:60]}"
+    return f"{name}{place}: {message}{value}"
 
 
-def _fields(kind: Any, path: list[str]) -> list[str]:
-    """Names of the settings at a place inside nested configs; `kind` is a config, or a type that holds some."""
+def _unknown_setting(config: type[BaseModel] | None, path: list[str], place: str) -> str:
+    name = ".".join(path)
+    new = config.RENAMED.get(path[-1]) if config and issubclass(config, Config) else None
+    if new and " " not in new:
+        return f"setting {name!r}{place} is now called {'.'.join([*path[:-1], new])!r}"
+    if new:
+        return f"setting {name!r}{place} no longer exists: {new}"
+    known = list(config.model_fields) if config else []
+    near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}" if known else "there are none"
+    return f"there is no setting {name!r}{place}; {hint}"
+
+
+def _config_at(kind: Any, path: list[str]) -> type[BaseModel] | None:
+    """The config at a place inside nested configs; `kind` is a config, or a type that contains some."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         if not path:
-            return list(kind.model_fields)
+            return kind
         field = kind.model_fields.get(path[0])
-        return _fields(field.annotation, path[1:]) if field else []
-    # in a table or a list of configs one part of the path is the user's own name, or a number
+        return _config_at(field.annotation, path[1:]) if field else None
+    # inside a table or list of configs, one part of the path is a key or an index
     rest = path[1:] if get_origin(kind) in (dict, list, tuple) else path
-    return next(filter(None, (_fields(each, rest) for each in get_args(kind))), [])
+    return next(filter(None, (_config_at(inner, rest) for inner in get_args(kind))), None)

@@ -1,8 +1,12 @@
-"""The seams: what one stage of lacuner hands to the next.
+"""What one stage hands to the next: documents with spans, and an account of what was dropped on the way.
 
-Everything between stages is a character offset into a document's own text, half-open.
-Not annotated is not negative: a span is an entity (`spans`), ruled out (`rejected`), or unknown, and of the
-unknown some are `unsure`: there is evidence for an entity, so nothing may ever take them for a negative.
+All positions are character offsets into the document's own text, half-open. Unlabeled does not mean negative. A span
+of text is in one of three states:
+
+- an *entity*: it is in `Document.spans`;
+- *ruled out*: it is in `Document.rejected`, or the document is `complete` and the span is not among its entities;
+- *unknown*: everything else. Some unknown spans are *unsure* (`Document.unsure`): there is evidence for an entity,
+  for example an ambiguous gazetteer entry, so no recipe may use them as negatives.
 """
 
 from __future__ import annotations
@@ -13,14 +17,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Words = tuple[tuple[int, int], ...]
-"""The words of a document as character ranges, in order, never overlapping."""
+"""The words of a document as character ranges, in order and without overlap."""
 
 
 class Span(NamedTuple):
-    """One mention: characters `start` to `end` of the text, half-open.
+    """A mention of an entity: characters `start` to `end` of the text, its type, and where it comes from.
 
-    In `Document.rejected` and `Document.unsure` an empty label speaks of every type: no entity of any type
-    is here; or something is here, but nobody knows of which type.
+    In `Document.rejected` and `Document.unsure` an empty label means any type.
+
+    >>> span = Span(0, 9, "PERSON", score=0.8, source="gazetteer")
+    >>> span.key
+    (0, 9, 'PERSON')
+    >>> span.overlaps(Span(5, 14, "PLACE"))
+    True
     """
 
     start: int
@@ -31,7 +40,7 @@ class Span(NamedTuple):
 
     @property
     def key(self) -> tuple[int, int, str]:
-        """Start, end and label: what makes two spans the same annotation, whatever their scores and sources."""
+        """Start, end and label: two spans with the same key are the same annotation."""
         return self[:3]
 
     def overlaps(self, other: Span) -> bool:
@@ -40,21 +49,27 @@ class Span(NamedTuple):
 
 
 class Where(NamedTuple):
-    """Where a document was read from: a file and, if the format has lines, the line on which it begins."""
+    """Where a document comes from: a file and, if the format has lines, the document's first line."""
 
     file: str
     line: int | None = None
-    line_a_word: bool = False
-    """Each word has a line of its own, as in column files."""
+    line_per_word: bool = False
+    """Whether each word has a line of its own, as in column files."""
 
 
 @dataclass(slots=True)
 class Document:
-    """A text and what is known about it.
+    """A text with its annotation.
 
-    `words` are given by the file, or split once, on first use, by `lacuner.corpus.words_of`, and then kept.
-    `complete` says that whatever is not a span is no entity; None means that the file does not say, and is
-    treated as False until a role (`--gold`, `--weak`) says otherwise.
+    `words` come from the file, or are split on first use by `lacuner.corpus.words_of` and then kept. `complete` means
+    that every entity is annotated. None means that the file does not say; it counts as False unless a role (`--gold`,
+    `--dev`) implies otherwise.
+
+    >>> doc = Document("1", "Mara Teel left Halden.", spans=(Span(0, 9, "PERSON"),))
+    >>> [doc.text[span.start : span.end] for span in doc.spans]
+    ['Mara Teel']
+    >>> doc.complete is None  # so "Halden" is unknown, not negative
+    True
     """
 
     id: str
@@ -69,7 +84,7 @@ class Document:
 
 
 class LostSpan(NamedTuple):
-    """One span that a step could not keep as it was."""
+    """A span that a step dropped or changed."""
 
     document: str
     start: int
@@ -80,13 +95,21 @@ class LostSpan(NamedTuple):
 
 
 class Lost:
-    """What a lossy step lost: a count a reason, and each lost span as a row, up to `MOST_ROWS` of them.
+    """What a lossy step dropped: one count per reason, and one row per span (the first `MAX_ROWS`).
 
-    Steps add to it as they go, so that a stream can be followed by its account. Empty means: nothing was lost.
+    Steps add to it while they stream.
+
+    >>> lost = Lost()
+    >>> lost.count("id not written", 2)
+    >>> lost.span(Document("1", "Mara Teel"), Span(0, 3, "PERSON"), "span does not fit the words")
+    >>> print(lost)
+    lost: id not written: 2; span does not fit the words: 1
+    >>> lost.spans[0].text
+    'Mar'
     """
 
-    MOST_ROWS = 100_000
-    """Of more only the number is known, so that memory stays flat."""
+    MAX_ROWS = 100_000
+    """Spans beyond this number are only counted, to bound memory."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -94,18 +117,18 @@ class Lost:
         self.first: dict[str, Where] = {}
 
     def count(self, reason: str, times: int = 1, where: Where | None = None) -> None:
-        """Something of a document other than a span was lost (its id, its meta, a score)."""
+        """Count a loss other than a span: an id, metadata, a score."""
         if times:
             self.counts[reason] += times
             if where is not None:
                 self.first.setdefault(reason, where)
 
     def span(self, doc: Document, span: Span, reason: str) -> None:
-        """A span was lost."""
+        """Record a lost span."""
         self.counts[reason] += 1
-        if len(self.spans) >= self.MOST_ROWS:
-            return
-        self.spans.append(LostSpan(doc.id, span.start, span.end, span.label, doc.text[span.start : span.end], reason))
+        if len(self.spans) < self.MAX_ROWS:
+            text = doc.text[span.start : span.end]
+            self.spans.append(LostSpan(doc.id, span.start, span.end, span.label, text, reason))
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -120,19 +143,19 @@ class Lost:
         return "lost: " + "; ".join(f"{reason}: {times:,}" for reason, times in self)
 
 
-def by_position(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Spans in reading order: by start, the longer first, then by label."""
+def sort_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Spans in reading order: by start, longer ones first, then by label."""
     return tuple(sorted(spans, key=lambda span: (span.start, -span.end, span.label)))
 
 
 def labels_of(docs: Iterable[Document]) -> list[str]:
-    """The labels of all spans, sorted."""
+    """The entity types that occur in the documents, sorted."""
     return sorted({span.label for doc in docs for span in doc.spans})
 
 
 @dataclass(frozen=True)
 class Splits:
-    """The data of a training run. None: not given. Weak documents are incomplete, gold and dev complete."""
+    """The data of a training run; None where not given. Weak documents are incomplete, gold and dev complete."""
 
     weak: Sequence[Document] | None = None
     gold: Sequence[Document] | None = None

@@ -1,4 +1,4 @@
-"""Errors a user can mend: one sentence that says where to look. The command line exits with status 2 on them."""
+"""Errors that the user can fix, as one sentence with the place. The command line exits with status 2 on them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from os import PathLike
 
 
 class LacunerError(Exception):
-    """The user's input is wrong. `str(error)` is `file:line: sentence`, with the parts that are known."""
+    """The user's input is wrong. `str(error)` is `file:line: sentence`, without the parts that are not known.
+
+    >>> print(LacunerError("this line is not JSON", file="weak.jsonl", line=7))
+    weak.jsonl:7: this line is not JSON
+    """
 
     def __init__(
         self,
@@ -35,20 +39,20 @@ class LacunerError(Exception):
 
 
 class CorpusError(LacunerError):
-    """A corpus file cannot be read, written, or paired with another."""
+    """A corpus file cannot be read, written, or aligned with another."""
 
 
 class GazetteerError(LacunerError):
-    """A dictionary file cannot be read."""
+    """A gazetteer file cannot be read."""
 
 
 class ConfigError(LacunerError):
-    """A setting is unknown, missing, or has the wrong value."""
+    """A setting is unknown, missing, or has a wrong value."""
 
 
 class ModelFileError(LacunerError):
-    """A model folder is damaged, hostile, or of another version."""
+    """A model folder is damaged, malicious, or of another version."""
 
 
 class TrainingError(LacunerError):
-    """Nothing can be learned: no known labels, or a loss that is not a number."""
+    """Training is impossible: there are no labels, or the loss is not a finite number."""

@@ -45,7 +45,7 @@ def run(*corpora: list[Document], rare: int = 2) -> list[Problem]:
 
 
 def test_corpus_wide_problems() -> None:
-    where = Where("train.conll", 7, line_a_word=True)
+    where = Where("train.conll", 7, line_per_word=True)
     train = [Document("1", TEXT, spans=(Span(0, 4, "PER"), Span(5, 9, "PER")), where=where), Document("1", "x")]
     test = [Document("1", TEXT, spans=(Span(15, 21, "per"),), where=Where("test.conll", 1))]
     kinds = {problem.kind: problem for problem in run(train, test)}
@@ -55,7 +55,7 @@ def test_corpus_wide_problems() -> None:
 
 
 def test_a_word_of_a_column_file_has_its_own_line() -> None:
-    where = Where("x.conll", 10, line_a_word=True)
+    where = Where("x.conll", 10, line_per_word=True)
     doc = Document("1", TEXT, spans=(Span(15, 20, "LOC"),), where=where)
     [problem] = run([doc], rare=0)
     assert str(problem).startswith("x.conll:13: misaligned: document '1': LOC 15-20 'Halde'")

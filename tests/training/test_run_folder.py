@@ -119,7 +119,7 @@ def test_no_room_and_no_right_to_write_are_one_sentence(tmp_path: Path) -> None:
         "full, at the end": "full.jsonl: cannot write this file: No space left on device",
         "read-only, new": "cannot write in this folder: Permission denied",
         "read-only, again": "cannot write in this folder: Permission denied",
-        "read-only, out": "closed/old.jsonl: cannot write here: Permission denied",
+        "read-only, out": "closed/old.jsonl: cannot write this file: Permission denied",
     }
     assert len(result) == len(words) + 3
     for case, (status, said) in result.items():

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.matching.matcher import Matcher
-from lacuner.data import Document, by_position
+from lacuner.data import Document, sort_spans
 
 Names = dict[str, Counter[str]]
 """How often each name has each label."""
@@ -49,7 +49,7 @@ def mentions(names: Iterable[str], docs: Iterable[Document]) -> Names:
     found: Names = {name: Counter() for name in wanted}
     matcher = Matcher([Entry(name, PLAIN) for name in wanted], case="exact")
     for doc in docs:
-        labels = {(span.start, span.end): span.label for span in by_position(doc.spans)}
+        labels = {(span.start, span.end): span.label for span in sort_spans(doc.spans)}
         for (start, end), label in labels.items():
             if (name := doc.text[start:end]) in found:
                 found[name][label] += 1

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 from lacuner.annotate.intervals import DisjointIntervals, IntervalSet
 from lacuner.annotate.matching.matcher import Overlaps
 from lacuner.annotate.sources import Source, SourceOutput
-from lacuner.data import Document, Span, by_position
+from lacuner.data import Document, Span, sort_spans
 from lacuner.errors import ConfigError
 
 By = Literal["priority", "vote"]
@@ -67,7 +67,7 @@ class LabelModel:
         if len(found) == 1 and found[0].flat and not found[0].choices:  # nearly always
             spans, unsure, _, misfits, *_ = found[0]
             lost = [(span, MISFIT) for span in misfits]
-            return Layer(tuple(spans), by_position(unsure) if unsure else (), lost, found)
+            return Layer(tuple(spans), sort_spans(unsure) if unsure else (), lost, found)
         draft = _Draft(self.ambiguous, self.overlaps)
         draft.lost.extend((span, MISFIT) for one in found for span in one.misfits)
         if self.by == "priority":
@@ -75,7 +75,7 @@ class LabelModel:
         else:
             _vote(found, draft)
         unsure = draft.unsure + _open_questions([span for one in found for span in one.unsure], draft)
-        return Layer(by_position(draft.spans), by_position(unsure), draft.lost, found)
+        return Layer(sort_spans(draft.spans), sort_spans(unsure), draft.lost, found)
 
 
 class _Draft:

@@ -160,7 +160,7 @@ def _surroundings(doc: Document, words: Words, span: Span) -> str:
 
 def _line_of(doc: Document, span: Span) -> Where | None:
     """In a column file each word has its own line; elsewhere the document has one."""
-    if doc.where is None or doc.where.line is None or not doc.where.line_a_word:
+    if doc.where is None or doc.where.line is None or not doc.where.line_per_word:
         return doc.where
     before = sum(end <= span.start for _, end in words_of(doc))
     return doc.where._replace(line=doc.where.line + before)

@@ -81,7 +81,7 @@ def read_conll(reading: Reading) -> Iterator[Document]:
             words=words,
             spans=spans,
             meta={"document": document} if document else {},
-            where=Where(str(reading.path), numbers[0], line_a_word=True),
+            where=Where(str(reading.path), numbers[0], line_per_word=True),
         )
 
 

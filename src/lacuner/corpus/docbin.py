@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lacuner.atomic import atomic_write
 from lacuner.corpus.reader import Reading
 from lacuner.corpus.words import flatten, to_words, words_of
-from lacuner.data import Document, Lost, Span, Where, Words, by_position
+from lacuner.data import Document, Lost, Span, Where, Words, sort_spans
 from lacuner.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def _from_spacy(doc: Doc, number: int, reading: Reading) -> Document:
         id=str(ours.get("id", number)),
         text=doc.text,
         words=tuple([(token.idx, token.idx + len(token)) for token in doc if not token.is_space]),
-        spans=by_position(spans),
-        rejected=by_position(rejected),
-        unsure=by_position(unsure),
+        spans=sort_spans(spans),
+        rejected=sort_spans(rejected),
+        unsure=sort_spans(unsure),
         complete=complete if isinstance(complete, bool) else None,
         meta=dict(meta) if isinstance(meta, dict) else {},
         where=Where(str(reading.path)),

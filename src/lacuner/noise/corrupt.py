@@ -16,7 +16,7 @@ from pydantic import Field
 
 from lacuner.config import Config
 from lacuner.corpus.words import words_of
-from lacuner.data import Document, Span, Words, by_position
+from lacuner.data import Document, Span, Words, sort_spans
 from lacuner.errors import ConfigError
 
 
@@ -67,7 +67,7 @@ def _check_rates(noise: Noise) -> None:
 def _corrupt(doc: Document, noise: Noise, labels: list[str], tally: Counter[str], copy: str) -> Document:
     seed = str(noise.seed)
     kept: list[Span] = []
-    spans = by_position(doc.spans)
+    spans = sort_spans(doc.spans)
     for number, span in enumerate(spans):
         surface = doc.text[span.start : span.end]
         here = (seed, copy, doc.text, str(span.start), str(span.end), span.label)
@@ -90,7 +90,7 @@ def _corrupt(doc: Document, noise: Noise, labels: list[str], tally: Counter[str]
         else:
             kept.append(span)
     tally["documents"] += 1
-    return replace(doc, spans=by_position(kept), complete=False)
+    return replace(doc, spans=sort_spans(kept), complete=False)
 
 
 def _shifts(words: Words, span: Span, room: tuple[int, int]) -> list[Span]:

@@ -16,7 +16,7 @@ import torch
 from lacuner.atomic import atomic_write
 from lacuner.corpus.jsonl import as_line
 from lacuner.corpus.words import flatten, to_words, words_of
-from lacuner.data import Document, Lost, Span, by_position
+from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.evaluate.calibration import Calibration
 from lacuner.models.heads.crf import CRFHead, best_path, log_likelihood
 from lacuner.models.inference import score_batches
@@ -147,7 +147,7 @@ def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Do
                     added = Span(words[begin][0], words[end - 1][1], span.label, span.score, SOURCE)
                     spans.append(added)
                     counts.update(added=1, broken=int(begin > first))
-    done = by_position([*spans, *misfits])
+    done = sort_spans([*spans, *misfits])
     return replace(weak, spans=done, unsure=tuple(unsure), complete=True), +counts
 
 
