@@ -1,7 +1,6 @@
-"""A report about a labelling run: the same facts as one self-contained HTML page, or as one JSON object.
+"""The report of a labelling run, as a self-contained HTML page or as one JSON object.
 
-Text from the corpus is inert in the page: Jinja2 escapes all of it, it is never part of a template, matplotlib does not
-see it, and the page has no script at all.
+Corpus text is inert in the page: Jinja2 escapes all of it, it is never part of a template, and the page has no script.
 """
 
 from __future__ import annotations
@@ -9,31 +8,33 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from lacuner.annotate.lint import LintRow, format_stop_list
-from lacuner.annotate.pictures import FATES, ROWS, by_count, pictures_of
 from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Lost, Span, Where
-from lacuner.reporting.html import visible
+from lacuner.reporting.html import render_page
 
-EXAMPLES, MISSED = 8, 40
-"""How many are kept: examples of a label, and missed entities."""
+MAX_EXAMPLES, MAX_MISSED, MAX_ROWS = 8, 40, 20
+"""Examples per label, rows of false negatives, and rows of charts and most other tables."""
 
-AROUND = 60
+CONTEXT = 60
 """Characters of context on each side of an example."""
 
-MOST_KEYS = 50_000
-"""Different gold entities that are counted; later ones are not, so that memory stays flat."""
+MAX_GOLD_ENTITIES = 50_000
+"""Distinct gold entities that are counted. Later ones are not, so that memory stays bounded."""
+
+OUTCOMES = ("correct", "wrong boundary", "wrong type", "wrong type and boundary", "missing")
 
 
 class Example(NamedTuple):
-    """A span in context; `right` is None without gold."""
+    """A span in context. `right` says whether gold has it; None without gold."""
 
     document: str
     before: str
@@ -44,44 +45,44 @@ class Example(NamedTuple):
 
 
 class _Sample:
-    """Some examples with different surfaces, drawn by a hash of their text: the same ones in whatever order they come.
+    """A few examples with distinct surfaces, chosen by a hash of their text, so document order does not matter.
 
-    Of each surface the lowest hash counts, and the surfaces with the lowest stay: a frequent one has more chances.
+    A surface ranks by the lowest hash of its examples, and the lowest surfaces are kept: frequent ones are likelier.
     """
 
     def __init__(self) -> None:
-        self._bar = 1 << 32
-        self._best: dict[str, tuple[int, Example]] = {}
+        self._highest_rank = 1 << 32
+        self._examples: dict[str, tuple[int, Example]] = {}
 
     def offer(self, rank: int, doc: Document, span: Span, right: bool | None = None) -> None:
-        if rank >= self._bar:  # once there are enough, nearly always
+        if rank >= self._highest_rank:  # nearly always, once the sample is full
             return
         surface = doc.text[span.start : span.end]
-        if surface in self._best and self._best[surface][0] <= rank:
+        if surface in self._examples and self._examples[surface][0] <= rank:
             return
-        self._best[surface] = rank, _in_context(doc, span, right)
-        if len(self._best) > EXAMPLES:
-            del self._best[max(self._best, key=lambda surface: self._best[surface][0])]
-        if len(self._best) == EXAMPLES:
-            self._bar = max(rank for rank, _ in self._best.values())
+        self._examples[surface] = rank, _in_context(doc, span, right)
+        if len(self._examples) > MAX_EXAMPLES:
+            del self._examples[max(self._examples, key=lambda surface: self._examples[surface][0])]
+        if len(self._examples) == MAX_EXAMPLES:
+            self._highest_rank = max(rank for rank, _ in self._examples.values())
 
     def rows(self) -> list[dict[str, Any]]:
-        return [example._asdict() for _, example in sorted(self._best.values())]
+        return [example._asdict() for _, example in sorted(self._examples.values())]
 
 
 def _in_context(doc: Document, span: Span, right: bool | None) -> Example:
-    """Context is cut between words where there is white space nearby."""
+    """A span with its context, cut between words where there is white space nearby."""
     text, start, end = doc.text, span.start, span.end
-    before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
-    if start > AROUND:
+    before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+    if start > CONTEXT:
         before = "… " + re.sub(r"^\S{0,20}\s+", "", before)
-    if end + AROUND < len(text):
+    if end + CONTEXT < len(text):
         after = re.sub(r"\s+\S{0,20}$", "", after) + " …"
     return Example(doc.id, before, text[start:end], after, span.source, right)
 
 
 class ExampleSampler:
-    """Looks at documents as they go by, and keeps a little of them: memory does not grow with the corpus."""
+    """Samples examples and counts false negatives while documents stream by, in bounded memory."""
 
     def __init__(self) -> None:
         self._spans: dict[str, _Sample] = {}
@@ -89,18 +90,18 @@ class ExampleSampler:
         self._unsure_places: Counter[tuple[str, ...]] = Counter()
         self._gold: dict[tuple[str, str], Counter[str]] = {}
         self.uncounted = 0
-        """Gold entities that came too late to be counted by name."""
+        """Mentions of gold entities beyond `MAX_GOLD_ENTITIES`."""
 
     def add(self, doc: Document, gold: Document | None = None) -> None:
-        """See a weak document, and the truth about it if there is any."""
+        """Sample from a weak document, and compare it with gold if there is any."""
         if gold is not None:
             self._compare(doc, gold)
         if not doc.spans and not doc.unsure:
             return
-        known = None if gold is None else {span[:3] for span in gold.spans}
+        gold_keys = None if gold is None else {span.key for span in gold.spans}
         seed = zlib.crc32(doc.text.encode("utf-8", "surrogatepass"))
         for span in doc.spans:
-            right = None if known is None else span[:3] in known
+            right = None if gold_keys is None else span.key in gold_keys
             sample = self._spans.get(span.label) or self._spans.setdefault(span.label, _Sample())
             sample.offer(_rank(seed, span), doc, span, right)
         places: dict[tuple[int, int], list[Span]] = {}
@@ -112,128 +113,154 @@ class ExampleSampler:
             self._unsure.setdefault(labels, _Sample()).offer(_rank(seed, spans[0]), doc, spans[0])
 
     def _compare(self, doc: Document, gold: Document) -> None:
-        found = {span[:3] for span in doc.spans}
-        for start, end, label in sorted({span[:3] for span in gold.spans}):
-            key = gold.text[start:end], label
-            if key not in self._gold and len(self._gold) >= MOST_KEYS:
+        weak_keys = {span.key for span in doc.spans}
+        for key in sorted({span.key for span in gold.spans}):
+            span = Span(*key)
+            entity = gold.text[span.start : span.end], span.label
+            if entity not in self._gold and len(self._gold) >= MAX_GOLD_ENTITIES:
                 self.uncounted += 1
                 continue
-            row = self._gold.setdefault(key, Counter(mentions=0, missed=0, unsure=0, other=0))
+            row = self._gold.setdefault(entity, Counter(mentions=0, missed=0, unsure=0, other=0))
             row["mentions"] += 1
-            if (start, end, label) not in found:
+            if key not in weak_keys:
                 row["missed"] += 1
-                row["unsure"] += _touches(doc.unsure, start, end)
-                row["other"] += _touches(doc.spans, start, end)
+                row["unsure"] += any(map(span.overlaps, doc.unsure))
+                row["other"] += any(map(span.overlaps, doc.spans))
 
-    def of_labels(self) -> dict[str, list[dict[str, Any]]]:
+    def examples_by_label(self) -> dict[str, list[dict[str, Any]]]:
         """Examples of each label."""
         return {label: self._spans[label].rows() for label in sorted(self._spans)}
 
-    def unsure(self) -> list[dict[str, Any]]:
-        """Between which labels nobody could decide, at how many places, with examples; the most frequent first."""
+    def unsure_groups(self) -> list[dict[str, Any]]:
+        """Unsure places grouped by their possible labels, with examples, most frequent first."""
         counts = sorted(self._unsure_places.items(), key=lambda item: (-item[1], item[0]))
         return [{"labels": key, "places": times, "examples": self._unsure[key].rows()} for key, times in counts]
 
-    def missed(self, most: int = MISSED) -> list[dict[str, Any]]:
-        """The gold entities that are missed most: how many mentions they have, how many of them are missed, and at how
-        many of those there is an unsure span, or another one."""
-        rows = [(key, row) for key, row in self._gold.items() if row["missed"]]
+    def missed_entities(self, limit: int = MAX_MISSED) -> list[dict[str, Any]]:
+        """The gold entities with the most false negatives.
+
+        Each row has the number of mentions, how many of them were missed, and at how many of the missed ones there is
+        an unsure span (`unsure`) or another span (`other`).
+        """
+        rows = [(entity, row) for entity, row in self._gold.items() if row["missed"]]
         rows.sort(key=lambda item: (-item[1]["missed"], item[0]))
-        return [{"surface": surface, "label": label, **row} for (surface, label), row in rows[:most]]
+        return [{"surface": surface, "label": label, **row} for (surface, label), row in rows[:limit]]
 
 
 def _rank(seed: int, span: Span) -> int:
     return zlib.crc32(b"%d %d" % span[:2], seed)
 
 
-def _touches(spans: Iterable[Span], start: int, end: int) -> bool:
-    return any(span.start < end and start < span.end for span in spans)
-
-
 class Measured(Protocol):
-    """Weak labels against gold: what `lacuner.noise.measure` gives (which stands beside us, so is not imported)."""
+    """Weak labels measured against gold: a `lacuner.noise.Measurement` (which this layer must not import)."""
 
     def as_json(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotationReport:
-    """What there is to report about a run of `annotate`."""
+    """The contents of a report about a run of `annotate`."""
 
     title: str
     settings: Mapping[str, object]
-    """What was read and how, by name: corpus, dictionaries, case ..."""
+    """Inputs and options by name: corpus, dictionaries, case ..."""
     statistics: LabellingStatistics
     sources: Sequence[Source]
     examples: ExampleSampler
     lint_rows: Sequence[LintRow] = ()
     measured: Measured | None = None
     lost: Mapping[str, Lost] = field(default_factory=dict)
-    """What other steps lost, by the name of the step; what labelling lost is in the statistics."""
+    """What the other steps dropped, by the name of the step. (What labelling dropped is in the statistics.)"""
     problems: Sequence[str] = ()
-    """What was wrong with the dictionaries, in sentences."""
+    """Problems in the gazetteer files, one sentence each."""
 
 
-def report_json(labelling: AnnotationReport) -> dict[str, Any]:
-    """All facts of the report."""
-    statistics, measured = labelling.statistics, labelling.measured
-    steps = {"labelling": statistics.lost, **labelling.lost}
+def report_json(report: AnnotationReport) -> dict[str, Any]:
+    """The report as one JSON object."""
+    statistics, measured = report.statistics, report.measured
+    steps = {"labelling": statistics.lost, **report.lost}
     return {
-        "title": labelling.title,
-        "settings": {name: _setting(value) for name, value in labelling.settings.items()},
+        "title": report.title,
+        "settings": {name: _setting(value) for name, value in report.settings.items()},
         "documents": statistics.documents,
         "documents_with_a_match": statistics.matched,
         "characters": statistics.characters,
-        "spans": by_count(statistics.spans),
-        "unsure": by_count(statistics.unsure),
-        "unsure_places": labelling.examples.unsure(),
+        "spans": _most_frequent_first(statistics.spans),
+        "unsure": _most_frequent_first(statistics.unsure),
+        "unsure_places": report.examples.unsure_groups(),
         "sources": [asdict(row) for row in statistics.table()],
         "top_entries": [
-            {**entry._asdict(), "where": _place(entry.where), "source": source, "matches": times}
-            for source, entry, times in statistics.top_entries(labelling.sources, ROWS)
+            {**entry._asdict(), "where": _location(entry.where), "source": source, "matches": times}
+            for source, entry, times in statistics.top_entries(report.sources, MAX_ROWS)
         ],
-        "examples": labelling.examples.of_labels(),
+        "examples": report.examples.examples_by_label(),
         "suspicious": [
-            {**row._asdict(), "where": _place(row.where), "precision": row.precision} for row in labelling.lint_rows
+            {**row._asdict(), "where": _location(row.where), "precision": row.precision} for row in report.lint_rows
         ],
-        "stop_list": format_stop_list(labelling.lint_rows),
-        "problems": list(labelling.problems),
+        "stop_list": format_stop_list(report.lint_rows),
+        "problems": list(report.problems),
         "lost": {step: dict(lost) for step, lost in steps.items()},
-        "lost_spans": [row._asdict() for lost in steps.values() for row in lost.spans[:ROWS]],
+        "lost_spans": [row._asdict() for lost in steps.values() for row in lost.spans[:MAX_ROWS]],
         "gold": None if measured is None else measured.as_json(),
-        "gold_uncounted": labelling.examples.uncounted,
-        "missed": labelling.examples.missed(),
+        "gold_uncounted": report.examples.uncounted,
+        "missed": report.examples.missed_entities(),
     }
+
+
+def _most_frequent_first(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _setting(value: object) -> str | list[str]:
     if value is None:
         return "none"
-    return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
+    return [str(item) for item in value] if isinstance(value, list | tuple) else str(value)
 
 
-def _place(where: Where | None) -> str | None:
+def _location(where: Where | None) -> str | None:
     return None if where is None else f"{where.file}:{where.line}" if where.line else where.file
 
 
-def write_report(path: str | PathLike[str], labelling: AnnotationReport) -> None:
-    """Write the page: one file without script or anything from elsewhere; the same facts give the same bytes."""
-    page = render(report_json(labelling))
+def write_report(path: str | PathLike[str], report: AnnotationReport) -> None:
+    """Write the HTML page: one file that loads nothing else. Equal reports give equal bytes."""
+    page = render_report(report_json(report))
     with atomic_write(path) as stream:
         stream.write(page.encode())
 
 
-def render(facts: Mapping[str, Any]) -> str:
-    """The page for what `report_json` gives."""
-    from importlib.resources import files
+def render_report(facts: Mapping[str, Any]) -> str:
+    """The HTML page for the output of `report_json`."""
+    template = Path(__file__).with_name("report.html.jinja")
+    pairs = [] if facts["gold"] is None else facts["gold"]["confusion"]
+    confusion = [pair for pair in pairs if "-" not in (pair["gold"], pair["weak"]) and pair["gold"] != pair["weak"]]
+    confusion.sort(key=lambda pair: -pair["spans"])
+    tables = {"charts": _charts(facts), "confusion": confusion, "outcomes": OUTCOMES, "max_rows": MAX_ROWS}
+    return render_page(template, [], {}, **facts, **tables)
 
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
 
-    def finalize(value: object) -> object:
-        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+_BarRows = list[tuple[str, Sequence[tuple[str, Sequence[float]]]]]
+"""Rows of `bar_chart`: a name and its bars, each a text and the width of every series as a share of the chart."""
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=finalize)
-    template = files("lacuner.annotate").joinpath("report.html.jinja").read_text("utf-8")
-    drawn = {name: Markup(svg) for name, svg in pictures_of(facts).items()}
-    return environment.from_string(template).render(**facts, pictures=drawn, fates=FATES, most=ROWS)
+
+def _charts(facts: Mapping[str, Any]) -> dict[str, _BarRows]:
+    spans, unsure, gold = Counter(facts["spans"]), Counter(facts["unsure"]), facts["gold"]
+    del unsure[""]
+    totals = _most_frequent_first(spans + unsure)
+    scale = 1.4 * max(totals.values(), default=1)
+    matches: _BarRows = []
+    for label in list(totals)[:MAX_ROWS]:
+        text = f"{spans[label]:,}" + (f" + {unsure[label]:,}" if unsure[label] else "")
+        matches.append((label, [(text, (spans[label] / scale, unsure[label] / scale))]))
+    if gold is None:
+        return {"matches": matches}
+    scores: _BarRows = []
+    outcomes: _BarRows = []
+    gold_counts = Counter({label: row["gold"] for label, row in gold["per_type"].items() if row["gold"]})
+    for label in list(_most_frequent_first(gold_counts))[:MAX_ROWS]:
+        precision, recall = gold["per_type"][label]["precision"], gold["per_type"][label]["recall"]
+        bars = [(f"{100 * precision:.1f}", (precision / 1.2, 0)), (f"{100 * recall:.1f}", (0, recall / 1.2))]
+        scores.append((label, bars))
+        kinds = gold["kinds_per_type"][label]
+        total = sum(kinds[outcome] for outcome in OUTCOMES)
+        outcomes.append((label, [("", [kinds[outcome] / total for outcome in OUTCOMES])]))
+    return {"matches": matches, "scores": scores, "outcomes": outcomes}
