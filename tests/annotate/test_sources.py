@@ -253,12 +253,12 @@ def test_flat_layers_do_not_overlap_and_nothing_vanishes(
 @given(triples, st.integers(0, 12), st.integers(1, 5))
 def test_ranges(triples: list[tuple[int, int, str]], start: int, size: int) -> None:
     ranges, end = [triple[:2] for triple in triples], start + size
-    assert IntervalSet(ranges).touch(start, end) == any(low < end and start < high for low, high in ranges)
-    assert IntervalSet(ranges).cover(start, end) == any(low <= start and end <= high for low, high in ranges)
+    assert IntervalSet(ranges).overlaps(start, end) == any(low < end and start < high for low, high in ranges)
+    assert IntervalSet(ranges).covers(start, end) == any(low <= start and end <= high for low, high in ranges)
     disjoint, kept = DisjointIntervals(), []
     for low, high in ranges:
         touched = [other for other in sorted(kept) if other[0] < high and low < other[1]]
-        assert disjoint.first_touched(low, high) == (touched[0] if touched else None)
+        assert disjoint.first_overlap(low, high) == (touched[0] if touched else None)
         if not touched:
             disjoint.add(low, high)
             kept.append((low, high))

@@ -6,14 +6,13 @@ compared with itself, so that names that are mentioned once say nothing instead 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from math import fsum, sqrt
 from typing import NamedTuple
 
 from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.data import Document, sort_spans
 
@@ -53,26 +52,12 @@ def mentions(names: Iterable[str], docs: Iterable[Document]) -> Names:
         for (start, end), label in labels.items():
             if (name := doc.text[start:end]) in found:
                 found[name][label] += 1
-        labelled, unknown = _Reach(labels), _Reach(span[:2] for span in (*doc.unsure, *doc.rejected))
+        labelled, unknown = IntervalSet(labels), IntervalSet(span[:2] for span in (*doc.unsure, *doc.rejected))
         for start, end in _places(matcher, doc):
-            inside, touched = labelled.up_to(start + 1) >= end, unknown.up_to(end) > start
+            inside, touched = labelled.covers(start, end), unknown.overlaps(start, end)
             if (name := doc.text[start:end]) in found and not inside and not touched:
                 found[name][PLAIN] += 1
     return found
-
-
-class _Reach:
-    """How far places reach: a document may have thousands of them, so nobody goes through all for each mention."""
-
-    def __init__(self, places: Iterable[tuple[int, int]]) -> None:
-        ordered = sorted(places)
-        self._starts = [start for start, _ in ordered]
-        self._ends = list(accumulate((end for _, end in ordered), max))
-
-    def up_to(self, at: int) -> int:
-        """The furthest end of the places that begin before `at`; 0 if there is none."""
-        before = bisect_left(self._starts, at)
-        return self._ends[before - 1] if before else 0
 
 
 def _places(matcher: Matcher, doc: Document) -> Iterator[tuple[int, int]]:
@@ -136,12 +121,12 @@ def bounds(names: Iterable[str], docs: Iterable[Document]) -> Counter[str]:
     found: Counter[str] = Counter()
     for doc in docs:
         places = [place for place in _places(matcher, doc) if doc.text[slice(*place)] in wanted]
-        exact, reach = set(places), _Reach(places)
+        exact, reach = set(places), IntervalSet(places)
         for span in doc.spans:
             found["labels"] += 1
             if span[:2] in exact:
                 found["same"] += 1
-            elif reach.up_to(span.end) > span.start:
+            elif reach.overlaps(span.start, span.end):
                 found["other"] += 1
     return found
 

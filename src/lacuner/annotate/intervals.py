@@ -1,4 +1,4 @@
-"""Which ranges meet: by bisection, so that a book of a document takes no longer than its pages."""
+"""Interval sets with bisection: a query takes O(log n), so documents with thousands of spans stay fast."""
 
 from __future__ import annotations
 
@@ -8,33 +8,38 @@ from itertools import accumulate
 
 
 class IntervalSet:
-    """A fixed set of ranges, which may overlap."""
+    """A fixed set of half-open intervals, which may overlap.
 
-    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
-        in_order = sorted(ranges)
-        self._starts = [start for start, _ in in_order]
-        self._furthest = list(accumulate((end for _, end in in_order), max))
+    >>> intervals = IntervalSet([(0, 4), (2, 9)])
+    >>> intervals.overlaps(8, 12), intervals.covers(3, 9), intervals.covers(0, 9)
+    (True, True, False)
+    """
 
-    def touch(self, start: int, end: int) -> bool:
-        """Whether one of them shares a character with this range."""
+    def __init__(self, intervals: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(intervals)
+        self._starts = [start for start, _ in ordered]
+        self._furthest_ends = list(accumulate((end for _, end in ordered), max))
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """Whether an interval of the set shares a character with this one."""
         before = bisect_left(self._starts, end)
-        return before > 0 and self._furthest[before - 1] > start
+        return before > 0 and self._furthest_ends[before - 1] > start
 
-    def cover(self, start: int, end: int) -> bool:
-        """Whether one of them has this range inside."""
+    def covers(self, start: int, end: int) -> bool:
+        """Whether an interval of the set contains this one."""
         before = bisect_right(self._starts, start)
-        return before > 0 and self._furthest[before - 1] >= end
+        return before > 0 and self._furthest_ends[before - 1] >= end
 
 
 class DisjointIntervals:
-    """A growing set of ranges of which no two overlap."""
+    """A growing set of half-open intervals that never overlap."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
 
-    def first_touched(self, start: int, end: int) -> tuple[int, int] | None:
-        """The first of them that shares a character with this range."""
+    def first_overlap(self, start: int, end: int) -> tuple[int, int] | None:
+        """The first interval of the set that shares a character with this one."""
         at = bisect_right(self._ends, start)
         if at < len(self._starts) and self._starts[at] < end:
             return self._starts[at], self._ends[at]

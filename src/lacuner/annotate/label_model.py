@@ -125,7 +125,7 @@ def _longest(claims: list[Claim], draft: _Draft, reason: str) -> list[Claim]:
     taken = DisjointIntervals()
     for claim in claims:
         start, end, *_ = claim[0]
-        if taken.first_touched(start, end):
+        if taken.first_overlap(start, end):
             draft.lost.extend((span, reason) for span in claim)
         else:
             taken.add(start, end)
@@ -140,7 +140,7 @@ def _rank(found: Sequence[SourceOutput], draft: _Draft) -> None:
     for one in found:
         for claim in _claims(one, draft):
             place = claim[0].start, claim[0].end
-            rival = taken.first_touched(*place) if draft.overlaps == "longest" else place if place in kept else None
+            rival = taken.first_overlap(*place) if draft.overlaps == "longest" else place if place in kept else None
             if rival is None:
                 kept[place] = claim
                 if draft.overlaps == "longest":
@@ -170,7 +170,7 @@ def _vote(found: Sequence[SourceOutput], draft: _Draft) -> None:
                 ballot.setdefault(span.label, []).append((1 / len(claim), span))
     results: list[tuple[float, Claim]] = []
     for place, ballot in ballots.items():
-        spoke = sum(speaker.touch(*place) for speaker in speakers)
+        spoke = sum(speaker.overlaps(*place) for speaker in speakers)
         votes = {label: sum(vote for vote, _ in given) for label, given in ballot.items()}
         most = max(votes.values())
         winners = [label for label in ballot if votes[label] > most - 1e-9]
@@ -184,7 +184,7 @@ def _vote(found: Sequence[SourceOutput], draft: _Draft) -> None:
     taken = DisjointIntervals()
     for _, claim in results:
         if draft.overlaps == "longest":
-            if taken.first_touched(claim[0].start, claim[0].end):
+            if taken.first_overlap(claim[0].start, claim[0].end):
                 draft.lost.extend((span, OUTVOTED) for span in claim)
                 continue
             taken.add(claim[0].start, claim[0].end)
@@ -197,6 +197,6 @@ def _open_questions(candidates: list[Span], draft: _Draft) -> list[Span]:
     answers = IntervalSet((span.start, span.end) for span in draft.spans)
     kept: dict[tuple[int, int, str], Span] = {}
     for span in candidates:
-        if not answers.cover(span.start, span.end) and not (span.label == "" and (span.start, span.end) in known):
+        if not answers.covers(span.start, span.end) and not (span.label == "" and (span.start, span.end) in known):
             kept.setdefault(span[:3], span)
     return list(kept.values())
