@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks import masked
 from lacuner.config import load_config
 from lacuner.data import Document, Span, Splits, sort_spans
-from lacuner.evaluate.threshold import best_threshold
+from lacuner.evaluate.threshold import tune_threshold
 from lacuner.models.tagger import Tagger
 from lacuner.recipes import negative_sampling, two_step
 from lacuner.techniques.early_learning import explore
@@ -37,7 +37,7 @@ NAMES = ("sampling", f"mean of {MODELS}", "without suspects", "both", "either", 
 def compared(spec_file: Path, data_folder: Path) -> Iterator[masked.Row]:
     """F1 on dev of each combination, in the order of `NAMES`."""
     for place in masked.places(spec_file, data_folder, first_seed=True):
-        shares = [best_threshold(place.dev, docs)[1].f1 for docs in found(place)]
+        shares = [tune_threshold(place.dev, docs)[1].f1 for docs in found(place)]
         yield f"{place.data} {place.rate:g}", shares
 
 

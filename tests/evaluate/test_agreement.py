@@ -77,7 +77,7 @@ def test_default_scores_equal_conlleval(tmp_path: Path) -> None:
     )
     words = [(a, b) for left, right in zip(gold, guess, strict=True) for a, b in zip(left, right, strict=True)]
     assert ours.words == len(words)
-    assert ours.documents_right == sum(a == b for a, b in pairs)
+    assert ours.documents_correct == sum(a == b for a, b in pairs)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def test_counts_of_every_kind() -> None:
     assert scores.per_type["ORG"] == Count(0, 2, 1)
     assert scores.words == 9
     # wrong: left, Halden, Bank and of (now O), Oslo (now B-ORG)
-    assert scores.words_right == 4
-    assert scores.documents_right == 0
+    assert scores.words_correct == 4
+    assert scores.documents_correct == 0
     assert scores.incomplete == 0
 
 
@@ -29,8 +29,8 @@ def test_nothing_there_and_nothing_found() -> None:
     empty = replace(GOLD, spans=())
     scores = score([empty], [empty])
     assert (scores.exact.precision, scores.exact.recall, scores.exact.f1) == (0, 0, 0)
-    assert scores.words_right == scores.words
-    assert scores.documents_right == 1
+    assert scores.words_correct == scores.words
+    assert scores.documents_correct == 1
     assert scores.macro == (0, 0, 0)
     assert score([], []).as_json()["token_accuracy"] == 0
 

@@ -10,7 +10,7 @@ import pytest
 from lacuner.data import Document, Span
 from lacuner.evaluate import score
 from lacuner.evaluate.scores import count_exact
-from lacuner.evaluate.threshold import THRESHOLDS, best_threshold
+from lacuner.evaluate.threshold import THRESHOLDS, tune_threshold
 
 TEXT = " ".join("abcdefghijklmnop")
 
@@ -35,7 +35,7 @@ def kept(docs: list[Document], threshold: float) -> list[Document]:
 @pytest.mark.parametrize("seed", range(8))
 def test_no_threshold_is_better(seed: int) -> None:
     gold, found = documents(seed)
-    chosen, count = best_threshold(gold, found)
+    chosen, count = tune_threshold(gold, found)
     tried = [score(gold, kept(found, limit)).exact.f1 for limit in THRESHOLDS]
     assert chosen in THRESHOLDS
     assert score(gold, kept(found, chosen)).exact == count
@@ -45,9 +45,9 @@ def test_no_threshold_is_better(seed: int) -> None:
 def test_what_is_equally_good_is_near_a_half() -> None:
     gold, _ = documents(0)
     sure = [replace(doc, spans=tuple(span._replace(score=0.99) for span in doc.spans)) for doc in gold]
-    assert best_threshold(gold, sure)[0] == 0.5
-    assert best_threshold(gold, [replace(doc, spans=()) for doc in gold])[0] == 0.5
-    assert best_threshold([], [])[0] == 0.5
+    assert tune_threshold(gold, sure)[0] == 0.5
+    assert tune_threshold(gold, [replace(doc, spans=()) for doc in gold])[0] == 0.5
+    assert tune_threshold([], [])[0] == 0.5
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -24,7 +24,7 @@ from lacuner.advice.mentions import (
 )
 from lacuner.corpus.words import words_of
 from lacuner.data import Document
-from lacuner.noise import Measuring
+from lacuner.noise import NoiseMeter
 
 LEAST = 50
 """So many entities at least must complete documents have to judge by, or a figure about names rest on. By chance alone
@@ -207,7 +207,7 @@ def _measured(weak: Sequence[Document], gold: Sequence[Document]) -> tuple[float
     once = Counter(doc.text for doc in weak)
     truth = {doc.text: doc for doc in gold}
     several = Counter(doc.text for doc in gold)
-    measuring = Measuring()
+    measuring = NoiseMeter()
     for doc in weak:
         if once[doc.text] == several[doc.text] == 1:
             measuring.add(doc, truth[doc.text])

@@ -81,7 +81,7 @@ def annotate(
     from lacuner.cli.labelling_sources import dictionary_sources, named_pairs, rule_sources, stop_terms, unused_terms
     from lacuner.corpus import write
     from lacuner.evaluate.align import align_partial
-    from lacuner.noise import Measuring
+    from lacuner.noise import NoiseMeter
     from lacuner.processes import usable_cores
 
     _check(bool(dictionary or regex or capitalised), workers, out)
@@ -95,7 +95,7 @@ def annotate(
     reading = options.read_options(encoding, words=words)
     docs = Watched(corpus, format=format, options=reading)
     truth = Watched(gold, format=format, complete=True, options=reading) if gold else None
-    statistics, examples, measuring = LabellingStatistics(), ExampleSampler(), Measuring()
+    statistics, examples, measuring = LabellingStatistics(), ExampleSampler(), NoiseMeter()
     precision = EntryPrecision() if truth else None
     combining: dict[str, Any] = {"by": by, "ambiguous": ambiguous, "overlaps": overlaps}
     weak = annotated(docs, sources, statistics=statistics, workers=workers or usable_cores(), **combining)

@@ -97,7 +97,7 @@ def measure(
     from lacuner.cli.console import Watched, print_json, print_table, report_lost
     from lacuner.cli.score_table import incomplete_note, score_rows
     from lacuner.noise import measure as measured
-    from lacuner.noise.measure import KINDS, NOTHING
+    from lacuner.noise.measure import KINDS, NO_ENTITY
 
     reading = options.read_options(encoding, scheme, columns=(separator, token_column, tag_column))
     labels, truth = (
@@ -119,7 +119,7 @@ def measure(
         ("type", *KINDS),
         [*rows, ("all", *[f"{result.total[kind]:,}" for kind in KINDS])],
     )
-    names = [*result.kinds, NOTHING]
+    names = [*result.kinds, NO_ENTITY]
     confusion = [(real, *[f"{result.confusion[real, found]:,}" for found in names]) for real in names]
     print_table("\nGold type (rows) against weak type (columns)", ("", *names), confusion)
     density = result.density

@@ -1,6 +1,6 @@
-"""How good are these spans? One scorer, on spans, for everything."""
+"""Scores of predicted spans, alignment with gold, significance, calibration, decision thresholds."""
 
 from lacuner.evaluate.align import align
-from lacuner.evaluate.scores import Count, Evaluation, Scoring, score
+from lacuner.evaluate.scores import Count, Evaluation, Scorer, score
 
-__all__ = ["Count", "Evaluation", "Scoring", "align", "score"]
+__all__ = ["Count", "Evaluation", "Scorer", "align", "score"]

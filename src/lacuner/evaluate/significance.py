@@ -1,9 +1,8 @@
-"""Is one system better than another, or was it luck? Two tests over the same sentences.
+"""Significance of an F1 difference between two systems on the same sentences.
 
-Both ask what another test set of the same kind would have said. The paired bootstrap draws sentences anew, with
-replacement; approximate randomisation swaps what the two systems found, sentence by sentence. Sentences with the same
-counts are exchangeable, so they are drawn together: the result is distributed as if one by one, and comes in
-milliseconds.
+The paired bootstrap resamples sentences with replacement; approximate randomisation swaps the outputs of the two
+systems at random, sentence by sentence. Sentences with equal counts are exchangeable and are drawn together: the
+distribution is the same as one by one, and the result comes in milliseconds.
 
 Reference: Koehn (2004), "Statistical significance tests for machine translation evaluation"; Berg-Kirkpatrick et al.
 (2012), "An empirical investigation of statistical significance in NLP"; Noreen (1989).
@@ -21,23 +20,23 @@ from lacuner.data import Document
 from lacuner.evaluate.align import align
 
 SAMPLES = 10_000
-_AT_ONCE = 2_000
-_CLOSE = 1e-12
+_SAMPLES_AT_ONCE = 2_000
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """System a against system b."""
+    """System a compared with system b."""
 
     difference: float
-    """F1 of a less F1 of b."""
+    """F1 of a minus F1 of b."""
     low: float
     high: float
-    """Where 95 % of the bootstrap's differences lie."""
+    """95 % confidence interval of the difference, from the bootstrap."""
     bootstrap: float
-    """How often (two-sided) the bootstrap strays from the difference by as much as the difference itself."""
+    """Two-sided p-value of the paired bootstrap."""
     randomisation: float
-    """How often (two-sided) systems that differ by chance alone would differ as much."""
+    """Two-sided p-value of approximate randomisation."""
     sentences: int
 
     def as_json(self) -> dict[str, Any]:
@@ -45,34 +44,45 @@ class Comparison:
 
 
 def sentence_counts(gold: Iterable[Document], predicted: Iterable[Document]) -> np.ndarray:
-    """For each gold document: how many spans are correct, predicted and there; `[documents, 3]`."""
+    """Correct, predicted and gold spans of each gold document, `[documents, 3]`."""
     rows = []
-    for mine, yours in align(gold, predicted):
-        real, found = ({span[:3] for span in doc.spans} for doc in (mine, yours))
-        rows.append((len(real & found), len(found), len(real)))
+    for gold_doc, doc in align(gold, predicted):
+        gold_keys, keys = {span.key for span in gold_doc.spans}, {span.key for span in doc.spans}
+        rows.append((len(gold_keys & keys), len(keys), len(gold_keys)))
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
 def compare(a: np.ndarray, b: np.ndarray, *, samples: int = SAMPLES, seed: int = 1) -> Comparison:
-    """Compare two systems by their `sentence_counts` on the same sentences."""
+    """Compare two systems by their `sentence_counts` on the same sentences.
+
+    >>> a, b = np.array([[2, 2, 2]] * 50), np.array([[1, 2, 2]] * 50)
+    >>> comparison = compare(a, b, samples=100)
+    >>> comparison.difference, comparison.randomisation < 0.05
+    (0.5, True)
+    """
     if a.shape != b.shape or a.ndim != 2 or a.shape[1] != 3 or not len(a):
-        raise ValueError("both systems need counts of the same sentences, three a sentence")
+        raise ValueError("both systems need counts of the same sentences, as arrays [sentences, 3]")
     kinds, times = np.unique(np.hstack([a, b]), axis=0, return_counts=True)
-    real = float(_differences(kinds, times[None])[0])
+    observed = float(_differences(kinds, times[None])[0])
     rng = np.random.default_rng(seed)
-    drawn, swapped = [], []
-    for first in range(0, samples, _AT_ONCE):
-        size = min(_AT_ONCE, samples - first)
-        drawn.append(_differences(kinds, rng.multinomial(len(a), times / len(a), size)))
+    resampled, swapped = [], []
+    for first in range(0, samples, _SAMPLES_AT_ONCE):
+        size = min(_SAMPLES_AT_ONCE, samples - first)
+        resampled.append(_differences(kinds, rng.multinomial(len(a), times / len(a), size)))
         swaps = rng.binomial(times, 0.5, (size, len(times)))
         swapped.append(_differences(kinds, times - swaps, swaps))
-    bootstrap, chance = np.concatenate(drawn), np.concatenate(swapped)
+    bootstrap, randomised = np.concatenate(resampled), np.concatenate(swapped)
     low, high = np.quantile(bootstrap, [0.025, 0.975]).tolist()
-    return Comparison(real, low, high, _share(bootstrap - real, abs(real)), _share(chance, abs(real)), sentences=len(a))
+    limit = abs(observed)
+    return Comparison(observed, low, high, _p_value(bootstrap - observed, limit), _p_value(randomised, limit), len(a))
 
 
 def _differences(kinds: np.ndarray, times: np.ndarray, swapped: np.ndarray | None = None) -> np.ndarray:
-    """F1 of a less F1 of b for each row of `times`: how often each kind of sentence is there (and there swapped)."""
+    """F1 of a minus F1 of b, `[samples]`.
+
+    `kinds`, `[kinds, 6]`, are the distinct pairs of counts; `times` and `swapped`, `[samples, kinds]`, say how often
+    each occurs in a sample as it is, and with the two systems swapped.
+    """
     sums = times @ kinds
     if swapped is not None:
         sums = sums + swapped @ np.hstack([kinds[:, 3:], kinds[:, :3]])
@@ -83,6 +93,7 @@ def _f1(sums: np.ndarray) -> np.ndarray:
     return np.asarray(2 * sums[:, 0] / np.maximum(sums[:, 1] + sums[:, 2], 1))
 
 
-def _share(values: np.ndarray, limit: float) -> float:
-    """How many are as large as the limit; one more than were seen, so that luck is never said to be impossible."""
-    return float((np.count_nonzero(np.abs(values) >= limit - _CLOSE) + 1) / (len(values) + 1))
+def _p_value(differences: np.ndarray, limit: float) -> float:
+    """Share of samples at least as extreme as the limit; add-one smoothing keeps it above 0."""
+    extreme = np.count_nonzero(np.abs(differences) >= limit - _TOLERANCE)
+    return float((extreme + 1) / (len(differences) + 1))

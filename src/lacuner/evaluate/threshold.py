@@ -1,4 +1,4 @@
-"""How probable a span must be to be believed."""
+"""The decision threshold: the probability from which a predicted span is kept."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from lacuner.evaluate.align import align
 from lacuner.evaluate.scores import Count
 
 THRESHOLDS = 1 / (1 + np.exp(-np.arange(-7.0, 6.1, 0.5)))
-"""From 0.0009 to 0.998, closer together where probabilities are near 0 or 1."""
+"""Candidates from 0.0009 to 0.998, denser near 0 and 1. There are few, so that tuning overfits little."""
 
 
-def best_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> tuple[float, Count]:
-    """The threshold with the best exact F1, and its score; of equally good ones that which is nearest to a half.
+def tune_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> tuple[float, Count]:
+    """The threshold with the best exact F1, and its counts; ties go to the one nearest to 0.5.
 
-    There are few to choose from, so that chance has little to say. Spans without a score are always believed.
+    Spans without a score are always kept.
     """
-    right: list[float] = []
-    wrong: list[float] = []
-    there = 0
-    for truth, found in align(gold, predicted):
-        known = {span[:3] for span in truth.spans}
-        there += len(known)
-        for span in found.spans:
+    correct_scores: list[float] = []
+    wrong_scores: list[float] = []
+    total = 0
+    for gold_doc, doc in align(gold, predicted):
+        gold_keys = {span.key for span in gold_doc.spans}
+        total += len(gold_keys)
+        for span in doc.spans:
             score = 1.0 if span.score is None else span.score
-            (right if span[:3] in known else wrong).append(score)
-    correct, mistaken = (
-        len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (right, wrong)
-    )  # how many have at least that score
-    f1 = 2 * correct / np.maximum(correct + mistaken + there, 1)
+            (correct_scores if span.key in gold_keys else wrong_scores).append(score)
+    correct, wrong = (  # number of spans at or above each threshold
+        len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (correct_scores, wrong_scores)
+    )
+    f1 = 2 * correct / np.maximum(correct + wrong + total, 1)
     order = np.argsort(np.abs(THRESHOLDS - 0.5), kind="stable")
     best = order[np.argmax(f1[order])]
-    return float(THRESHOLDS[best]), Count(int(correct[best]), int(correct[best] + mistaken[best]), there)
+    return float(THRESHOLDS[best]), Count(int(correct[best]), int(correct[best] + wrong[best]), total)

@@ -1,6 +1,6 @@
-"""How wrong are weak labels? Make noise that is known (`corrupt`), and measure noise that is not (`measure`)."""
+"""Label noise: simulate it at known rates (`corrupt`), or measure that of weak labels against gold (`measure`)."""
 
 from lacuner.noise.corrupt import Noise, corrupt
-from lacuner.noise.measure import Measurement, Measuring, measure
+from lacuner.noise.measure import Measurement, NoiseMeter, measure
 
-__all__ = ["Measurement", "Measuring", "Noise", "corrupt", "measure"]
+__all__ = ["Measurement", "Noise", "NoiseMeter", "corrupt", "measure"]

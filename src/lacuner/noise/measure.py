@@ -1,4 +1,4 @@
-"""Weak labels against gold: how many are missing, wrong, or invented, and of which kind."""
+"""Label noise of weak labels, measured against gold: missing, wrong and spurious labels."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from typing import Any
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.evaluate.align import align
-from lacuner.evaluate.scores import Evaluation, Scoring
+from lacuner.evaluate.scores import Evaluation, Scorer
 
 KINDS = ("correct", "missing", "wrong type", "wrong boundary", "wrong type and boundary", "spurious")
-NOTHING = "-"
+NO_ENTITY = "-"
+"""Stands in the confusion matrix for a span that one side lacks."""
 
 
 @dataclass(frozen=True)
 class Density:
-    """Entities in a sentence against the square root of its length.
+    """Number of entities in a sentence compared with the square root of its length.
 
     Sampling a few negatives is safe as long as entities are sparse: about sqrt(n) of them in n words at most.
     """
@@ -30,7 +31,7 @@ class Density:
     sparse: int
     """Sentences with at most sqrt(n) entities."""
     by_length: dict[int, tuple[int, float]]
-    """For each length in words (rounded down to a multiple of 5): sentences, mean number of entities."""
+    """Number of sentences and mean number of entities, by length in words (rounded down to a multiple of 5)."""
 
     @property
     def share(self) -> float:
@@ -39,13 +40,13 @@ class Density:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What `measure` found."""
+    """The result of `measure`."""
 
     scores: Evaluation
     kinds: dict[str, Counter[str]]
-    """For each type, how many of its spans are of each of KINDS; spurious spans count under the weak type."""
+    """Number of spans of each kind (`KINDS`) by gold type; spurious spans count under the weak type."""
     confusion: Counter[tuple[str, str]]
-    """(gold type, weak type) of spans at the same place or overlapping; "-" where one side has nothing."""
+    """Number of (gold type, weak type) pairs of matched spans; "-" where one side has no span."""
     density: Density
 
     @property
@@ -71,11 +72,18 @@ class Measurement:
         }
 
 
-class Measuring:
-    """A measurement that grows document by document."""
+class NoiseMeter:
+    """A measurement that accumulates document by document.
+
+    >>> meter = NoiseMeter()
+    >>> gold = Document("1", "Mara Teel left", spans=(Span(0, 9, "PERSON"),), complete=True)
+    >>> meter.add(Document("1", "Mara Teel left", spans=(Span(0, 4, "PERSON"),)), gold)
+    >>> meter.result().kinds
+    {'PERSON': Counter({'wrong boundary': 1})}
+    """
 
     def __init__(self) -> None:
-        self._scoring = Scoring()
+        self._scorer = Scorer()
         self._kinds: dict[str, Counter[str]] = {}
         self._confusion: Counter[tuple[str, str]] = Counter()
         self._sentences: Counter[int] = Counter()
@@ -83,23 +91,23 @@ class Measuring:
         self._sparse = 0
 
     def add(self, weak: Document, gold: Document) -> None:
-        """Compare one document."""
-        self._scoring.add(gold, weak)
-        for kind, real, found in _matches(gold.spans, weak.spans):
-            left, right = real.label if real else NOTHING, found.label if found else NOTHING
-            self._confusion[left, right] += 1
-            self._kinds.setdefault(left if real else right, Counter())[kind] += 1
+        """Add one document."""
+        self._scorer.add(gold, weak)
+        for kind, gold_label, weak_label in _matches(gold.spans, weak.spans):
+            self._confusion[gold_label, weak_label] += 1
+            label = weak_label if gold_label == NO_ENTITY else gold_label
+            self._kinds.setdefault(label, Counter())[kind] += 1
         size = len(words_of(gold))
         self._sparse += len(gold.spans) <= math.sqrt(size)
         self._sentences[size // 5 * 5] += 1
         self._entities[size // 5 * 5] += len(gold.spans)
 
     def result(self) -> Measurement:
-        """What was found so far."""
+        """The measurement of all documents so far."""
         sizes = sorted(self._sentences)
         by_length = {size: (self._sentences[size], self._entities[size] / self._sentences[size]) for size in sizes}
         return Measurement(
-            scores=self._scoring.result(),
+            scores=self._scorer.result(),
             kinds=dict(sorted(self._kinds.items())),
             confusion=self._confusion,
             density=Density(self._sentences.total(), self._sparse, by_length),
@@ -107,34 +115,43 @@ class Measuring:
 
 
 def measure(weak: Iterable[Document], gold: Iterable[Document]) -> Measurement:
-    """Compare weak labels with gold, document by document, paired as `align` says."""
-    measuring = Measuring()
-    for mine, yours in align(gold, weak):
-        measuring.add(yours, mine)
-    return measuring.result()
+    """Compare weak labels with gold; documents are aligned by `align`.
+
+    >>> gold = [Document("1", "Mara Teel left Halden", spans=(Span(0, 9, "PERSON"), Span(15, 21, "PLACE")))]
+    >>> weak = [Document("1", "Mara Teel left Halden", spans=(Span(15, 21, "PERSON"),))]
+    >>> sorted(measure(weak, gold).total.items())
+    [('missing', 1), ('wrong type', 1)]
+    """
+    meter = NoiseMeter()
+    for gold_doc, weak_doc in align(gold, weak):
+        meter.add(weak_doc, gold_doc)
+    return meter.result()
 
 
-def _matches(gold: Iterable[Span], weak: Iterable[Span]) -> Iterator[tuple[str, Span | None, Span | None]]:
-    """Each gold and each weak span once: matched where they are equal, at the same place, or overlap most."""
-    real, found = sorted({span[:3] for span in gold}), sorted({span[:3] for span in weak})
+def _matches(gold_spans: Iterable[Span], weak_spans: Iterable[Span]) -> Iterator[tuple[str, str, str]]:
+    """Kind, gold label and weak label of each gold and each weak span.
+
+    Spans are matched one to one: equal ones first, then those at the same place, then by overlap.
+    """
+    gold, weak = sorted({span.key for span in gold_spans}), sorted({span.key for span in weak_spans})
     candidates = []
-    widest = max((end - start for start, end, _ in found), default=0)
-    for a in real:
-        at = bisect_left(found, a[0] - widest, key=lambda place: place[0])  # what begins earlier ends too early
-        for b in takewhile(lambda b: b[0] < a[1], islice(found, at, None)):  # noqa: B023 (used at once)
-            common = min(a[1], b[1]) - max(a[0], b[0])
-            if common > 0:
+    longest = max((end - start for start, end, _ in weak), default=0)
+    for a in gold:
+        at = bisect_left(weak, a[0] - longest, key=lambda key: key[0])  # spans that start earlier end before this one
+        for b in takewhile(lambda b: b[0] < a[1], islice(weak, at, None)):  # noqa: B023 (used at once)
+            overlap = min(a[1], b[1]) - max(a[0], b[0])
+            if overlap > 0:
                 same_place, same_type = a[:2] == b[:2], a[2] == b[2]
-                candidates.append(((same_place and same_type, same_place, same_type, common), a, b))
-    candidates.sort(key=lambda item: item[0], reverse=True)
-    free_real, free_found = set(real), set(found)
+                candidates.append(((same_place and same_type, same_place, same_type, overlap), a, b))
+    candidates.sort(key=lambda candidate: candidate[0], reverse=True)
+    free_gold, free_weak = set(gold), set(weak)
     for (_, same_place, same_type, _), a, b in candidates:
-        if a in free_real and b in free_found:
-            free_real.remove(a)
-            free_found.remove(b)
+        if a in free_gold and b in free_weak:
+            free_gold.remove(a)
+            free_weak.remove(b)
             wrong = [name for name, same in (("type", same_type), ("boundary", same_place)) if not same]
-            yield f"wrong {' and '.join(wrong)}" if wrong else "correct", Span(*a), Span(*b)
-    for a in sorted(free_real):
-        yield "missing", Span(*a), None
-    for b in sorted(free_found):
-        yield "spurious", None, Span(*b)
+            yield f"wrong {' and '.join(wrong)}" if wrong else "correct", a[2], b[2]
+    for _, _, label in sorted(free_gold):
+        yield "missing", label, NO_ENTITY
+    for _, _, label in sorted(free_weak):
+        yield "spurious", NO_ENTITY, label

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lacuner.data import Document, Lost
 from lacuner.evaluate.scores import Count, count_exact
-from lacuner.evaluate.threshold import best_threshold
+from lacuner.evaluate.threshold import tune_threshold
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger, assemble
 from lacuner.models.targets import CorpusTargets
@@ -75,7 +75,7 @@ def dev_scorer(
         assert isinstance(model.head, HasThreshold)
         model.head.threshold = LOOSE
         # spans are taken by probability, so that those above a threshold are the same whatever lies below it
-        model.head.threshold, count = best_threshold(docs, found())
+        model.head.threshold, count = tune_threshold(docs, found())
         return count
 
     return scored
