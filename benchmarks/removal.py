@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import masked
-from lacuner.audit.filtered_tokens import Judged, judge_suspects
+from lacuner.audit.filtered_tokens import FilteredTokens, audit_filtered_tokens
 from lacuner.config import load_config
 from lacuner.recipes.two_step import Config
 from lacuner.techniques.early_learning import explore
@@ -35,20 +35,20 @@ def _angle(on: bool) -> str:
     return f"head.angle={str(on).lower()}"
 
 
-def explored(place: masked.Place, settings: Sequence[str]) -> Judged:
+def explored(place: masked.Place, settings: Sequence[str]) -> FilteredTokens:
     """What the recipe would remove, judged by gold."""
     config = load_config(Config, settings=settings)
     with tempfile.TemporaryDirectory() as folder:
         run = Run(folder, {"seed": place.seed})
         found = explore(place.weak, config, EPOCHS, run)
         write_removed(run.folder, place.weak, found, EPOCHS, found.suspects(EPOCHS, found.missing_share(EPOCHS)))
-        return judge_suspects(run.folder, place.gold)
+        return audit_filtered_tokens(run.folder, place.gold)
 
 
-def precisions(judged: Judged) -> tuple[float, float, float]:
+def precisions(judged: FilteredTokens) -> tuple[float, float, float]:
     """With as many removed as the recipe estimates, half as many as are missing, as many as are missing."""
     share = float(judged.missing.mean())
-    return judged.precision, judged.if_removed(share / 2)[0], judged.if_removed(share)[0]
+    return judged.precision, judged.scores_at(share / 2)[0], judged.scores_at(share)[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

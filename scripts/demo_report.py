@@ -11,7 +11,7 @@ from typing import Any
 
 from lacuner.atomic import atomic_write
 from lacuner.reporting.html import render_page
-from lacuner.reporting.svg import Axes, Look, Panel, Picture, look_of
+from lacuner.reporting.svg import Axes, Figure, LineStyle, Panel, line_style
 
 RECOGNISERS = {
     "dictionary": "the names of the dictionary, found again",
@@ -19,12 +19,12 @@ RECOGNISERS = {
     "lacuner": "what `lacuner train` advises",
     "supervised": "the same texts with complete labels, which nobody has",
 }
-FIGURES = {"precision": "P", "recall": "R", "f1": "F1"}
+MEASURES = {"precision": "P", "recall": "R", "f1": "F1"}
 LISTED = 25
 """Found names that the page shows."""
 
 
-def bars(values: Sequence[float], looks: Sequence[Look], names: Sequence[str]) -> Any:
+def bars(values: Sequence[float], looks: Sequence[LineStyle], names: Sequence[str]) -> Any:
     """Draws a bar each, with its figure above it."""
 
     def draw(axes: Axes) -> None:
@@ -39,7 +39,7 @@ def bars(values: Sequence[float], looks: Sequence[Look], names: Sequence[str]) -
 
 def page(folder: Path, scores: dict[str, dict[str, Any]]) -> str:
     """All of it for a browser."""
-    looks = {name: look_of(number) for number, name in enumerate(RECOGNISERS)}
+    looks = {name: line_style(number) for number, name in enumerate(RECOGNISERS)}
     panels = [
         Panel(title, bars([100 * scores[name][key] for name in scores], list(looks.values()), list(scores)))
         for key, title in (("recall", "names that are found (recall, %)"), ("f1", "F1 (%)"))
@@ -50,10 +50,10 @@ def page(folder: Path, scores: dict[str, dict[str, Any]]) -> str:
         found = list(islice((row for row in map(json.loads, lines) if row["kind"] == "missing"), LISTED))
     return render_page(
         Path(__file__).with_name("demo_report.html.jinja"),
-        [Picture("scores", "What gaps cost, and what lacuner keeps", caption, panels, looks)],
+        [Figure("scores", "What gaps cost, and what lacuner keeps", caption, panels, looks)],
         {"percent": lambda share: f"{100 * share:.1f}"},
         recognisers=RECOGNISERS,
-        figures=FIGURES,
+        measures=MEASURES,
         scores=scores,
         why=why,
         found=found,
@@ -65,8 +65,8 @@ def main() -> None:
     scores = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in RECOGNISERS}
     with atomic_write(folder / "results.html") as stream:
         stream.write(page(folder, scores).encode())
-    lines = [f"{'':<12}" + "".join(f"{shown:>7}" for shown in FIGURES.values())]
-    lines += [f"{name:<12}" + "".join(f"{100 * its[key]:>7.1f}" for key in FIGURES) for name, its in scores.items()]
+    lines = [f"{'':<12}" + "".join(f"{shown:>7}" for shown in MEASURES.values())]
+    lines += [f"{name:<12}" + "".join(f"{100 * its[key]:>7.1f}" for key in MEASURES) for name, its in scores.items()]
     trust, ours = (f"{100 * scores[name]['recall']:.0f} %" for name in ("trust", "lacuner"))
     lines.append(
         f"trust learns the gaps of the dictionary as well, and finds {trust} of the names; lacuner {ours}. (500 dev "

@@ -11,28 +11,28 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from lacuner.audit.filtered_tokens import SHARES, Judged, judge_suspects, pictures, table
+from lacuner.audit.filtered_tokens import SHARES, FilteredTokens, audit_filtered_tokens, removal_curve, removal_figures
 from lacuner.cli.main import app
 from lacuner.config import load_config
 from lacuner.corpus import write
 from lacuner.data import Splits
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import two_step
-from lacuner.reporting.svg import whole_picture
+from lacuner.reporting.svg import figure_svg
 from lacuner.trainer.train import train
 from tests.demo_corpus import demo_corpus
 
 
 @pytest.fixture
-def judged() -> Judged:
+def judged() -> FilteredTokens:
     rng = np.random.default_rng(0)
     missing = rng.random(400) < 0.2
     values = rng.normal(size=(3, 400)) - 2 * missing
-    return Judged(np.arange(1, 4), values, values[2] < -1, missing)
+    return FilteredTokens(np.arange(1, 4), values, values[2] < -1, missing)
 
 
-def test_the_table_is_what_would_have_been_removed(judged: Judged) -> None:
-    rows = list(table({"a": judged, "b": judged}))
+def test_the_table_is_what_would_have_been_removed(judged: FilteredTokens) -> None:
+    rows = list(removal_curve({"a": judged, "b": judged}))
     assert len(rows) == 2 * len(SHARES) and [row[0] for row in rows] == ["a"] * len(SHARES) + ["b"] * len(SHARES)
     for _, share, precision, recall in rows:
         order = np.argsort(judged.values[2], kind="stable")[: int(np.ceil(round(share * 400, 9)))]
@@ -40,14 +40,14 @@ def test_the_table_is_what_would_have_been_removed(judged: Judged) -> None:
         assert recall == pytest.approx(judged.missing[order].sum() / judged.missing.sum())
 
 
-def test_the_pictures_are_svg_and_the_same_again(judged: Judged) -> None:
-    nothing = Judged(np.array([3]), np.zeros((1, 0)), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
-    last = Judged(judged.epochs[2:], judged.values[2:], judged.removed, judged.missing)
-    drawn = pictures({"<one> & $two$": judged, "empty": nothing, "asked once": last})
+def test_the_pictures_are_svg_and_the_same_again(judged: FilteredTokens) -> None:
+    nothing = FilteredTokens(np.array([3]), np.zeros((1, 0)), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
+    last = FilteredTokens(judged.epochs[2:], judged.values[2:], judged.removed, judged.missing)
+    drawn = removal_figures({"<one> & $two$": judged, "empty": nothing, "asked once": last})
     assert [picture.name for picture in drawn] == ["o-values", "removed-words"]
     for picture in drawn:
-        text = whole_picture(picture)
-        assert ElementTree.fromstring(text).tag.endswith("svg") and text == whole_picture(picture)
+        text = figure_svg(picture)
+        assert ElementTree.fromstring(text).tag.endswith("svg") and text == figure_svg(picture)
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -62,6 +62,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"o-values.svg", "removed-words.svg"}
     found = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
     [numbers] = found["runs"].values()
-    judged = judge_suspects(tmp_path / "run", gold)
+    judged = audit_filtered_tokens(tmp_path / "run", gold)
     assert numbers == judged.as_json() and numbers["removed"] > 0
     assert [row["share"] for row in found["shares"]] == pytest.approx(list(SHARES))

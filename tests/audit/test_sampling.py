@@ -91,7 +91,7 @@ def test_a_rate_beyond_the_bound_has_none() -> None:
     audit = replace(invented("x"), rate=1.4)
     assert audit.as_json()["bound"]["at_least"] is None and audit.as_json()["bound"]["worst_case"] < 1
     [picture] = [each for each in pictures(audit) if each.name == "bound"]
-    assert "bound" not in picture.looks and "bound" in bound_picture(audit.chances, 0.35).looks
+    assert "bound" not in picture.legend and "bound" in bound_picture(audit.chances, 0.35).legend
 
 
 def test_the_same_audit_gives_the_same_bytes(plain: str) -> None:

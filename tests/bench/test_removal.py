@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import removal
-from lacuner.audit.filtered_tokens import Judged
+from lacuner.audit.filtered_tokens import FilteredTokens
 
 SPEC = """
 seeds = [1]
@@ -26,7 +26,7 @@ def test_precision_at_three_shares() -> None:
     values = np.array([[0.4, 0.1, 0.2, 0.9, 0.3, 0.8, 0.7, 0.6]])
     missing = np.array([True, True, False, False, True, False, False, True])
     removed = np.array([False, True, True, False, False, False, False, False])
-    judged = Judged(np.array([3]), values, removed, missing)
+    judged = FilteredTokens(np.array([3]), values, removed, missing)
     assert removal.precisions(judged) == (0.5, 0.5, 0.75)
 
 

@@ -17,7 +17,7 @@ from lacuner.bench.report import report
 from lacuner.bench.spec import Spec, load_spec
 from lacuner.bench.summary import Line, comparisons, summarise
 from lacuner.bench.table import COST, table
-from lacuner.reporting.svg import whole_picture
+from lacuner.reporting.svg import figure_svg
 from tests.bench.conftest import SMALL, invented
 
 HOSTILE = [
@@ -189,8 +189,8 @@ def test_samplers_have_pictures_of_their_own(load: Callable[[str], Spec]) -> Non
             row["sampling"] = [{"epoch": n, "missampling": 0.01 * (n + 1), "uncertainty": 0.5} for n in range(3)]
     made = {each.name: each for each in pictures(summarise(bench), bench.spec)}
     for name in ("f1-against-missampling", "missampling", "f1-of-samplers"):
-        assert list(made[name].looks) == ["negative_sampling"] and len(made[name].panels) == 1
-        assert "<svg" in whole_picture(made[name])
+        assert list(made[name].legend) == ["negative_sampling"] and len(made[name].panels) == 1
+        assert "<svg" in figure_svg(made[name])
     from matplotlib.figure import Figure
 
     axes = Figure().add_subplot()

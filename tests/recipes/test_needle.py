@@ -46,7 +46,7 @@ def test_the_stages_and_what_they_leave(tmp_path: Path) -> None:
     said: list[str] = []
     run("needle", tmp_path / "r", say=said.append, dev=DEMO.dev[:5])
     assert stages(tmp_path / "r") == {"initial", "calibrate/1", "calibrate/2", "noisy/1", "finetune/1"}
-    for name in ("completed.jsonl", "labels.json", "labels.svg", "confidence.json", "reliability.svg"):
+    for name in ("completed.jsonl", "labels.json", "confidence.json"):
         assert (tmp_path / "r" / name).stat().st_size > 100
     bare = sum(not doc.spans for doc in WEAK)
     assert bare and any(f"sentences without a weak entity left out: {bare}" in line for line in said)

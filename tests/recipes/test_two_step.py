@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.audit.filtered_tokens import judge_suspects
+from lacuner.audit.filtered_tokens import audit_filtered_tokens
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
@@ -191,12 +191,12 @@ def test_the_removed_words_are_written_and_judged(gold: list[Document], weak: li
         removed += [(doc.id, word) for word in words_of(doc) if row["start"] <= word[0] and word[1] <= row["end"]]
     assert len(set(removed)) == len(removed) and not [1 for i, word in removed if touches(by_id[i], word)]
     missing = {(i, word) for i, word in truth if not touches(by_id[i], word)}
-    judged = judge_suspects(tmp_path, gold)
+    judged = audit_filtered_tokens(tmp_path, gold)
     found = len(missing & set(removed))
     assert judged.removed.sum() == len(removed) and judged.missing.sum() == len(missing)
     assert (judged.precision, judged.recall) == (found / len(removed), found / len(missing))
-    assert judged.if_removed(0.1) == (judged.precision, judged.recall)
-    assert judged.if_removed(1.0) == (judged.missing.mean(), 1.0)
+    assert judged.scores_at(0.1) == (judged.precision, judged.recall)
+    assert judged.scores_at(1.0) == (judged.missing.mean(), 1.0)
     assert judged.as_json()["removed"] == len(removed)
 
 
@@ -205,14 +205,14 @@ def touches(doc: Document, word: tuple[int, int]) -> bool:
 
 
 def test_judging_needs_a_run_and_its_gold(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="no run of two_step"):
-        judge_suspects(tmp_path, gold)
+    with pytest.raises(ModelFileError, match="two_step"):
+        audit_filtered_tokens(tmp_path, gold)
     train("two_step", Splits(weak=weak), tmp_path, config("explore=1"))
-    with pytest.raises(CorpusError, match="not the 40 of the run"):
-        judge_suspects(tmp_path, gold[1:])
+    with pytest.raises(CorpusError, match="not the 40"):
+        audit_filtered_tokens(tmp_path, gold[1:])
     (tmp_path / "o_values.safetensors").write_bytes(b"nothing")
     with pytest.raises(ModelFileError, match="cannot be read"):
-        judge_suspects(tmp_path, gold)
+        audit_filtered_tokens(tmp_path, gold)
 
 
 def test_a_long_document_is_read_through_windows(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_long_document_is_read_through_windows(tmp_path: Path) -> None:
     doc = replace(doc, spans=tuple(Span(*words_of(doc)[i], "PER") for i in range(0, 600, 8)))
     train("two_step", Splits(weak=[doc]), tmp_path, config("remove=0.3"))
     whole = replace(doc, spans=tuple(Span(*words_of(doc)[i], "PER") for i in range(0, 600, 4)))
-    judged = judge_suspects(tmp_path, [whole])
+    judged = audit_filtered_tokens(tmp_path, [whole])
     assert len(judged.missing) == 600 - 75 and judged.missing.sum() == 75, "each unlabelled word once"
     assert judged.removed.sum() == ceil(0.3 * 525)
 

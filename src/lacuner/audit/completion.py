@@ -1,10 +1,12 @@
-"""What completion did to weak labels, judged by whoever has gold; training never sees it."""
+"""Compare the weak labels that a `needle` run completed with gold, which training never sees."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,34 +19,39 @@ from lacuner.errors import CorpusError, ModelFileError
 from lacuner.evaluate import Count
 from lacuner.evaluate.align import gold_by_text
 from lacuner.evaluate.calibration import Calibration, calibrate, select_complete
-from lacuner.reporting.svg import SOFT, Axes, Look, Panel, Picture, look_of
+from lacuner.reporting.svg import SOFT, Axes, Figure, LineStyle, Panel, line_style
 from lacuner.techniques.label_completion import COMPLETED
 
 BINS = 10
 CHANGES = {
-    "fixed": "entities of gold that weak lacks and completion has",
-    "broken": "entities of gold that weak has and completion lacks",
-    "spoiled": "spans that are no entities, from completion",
-    "mended": "weak spans that are no entities, gone with completion",
+    "fixed": "gold entities that completion added",
+    "broken": "gold entities that weak has and completion lost",
+    "spoiled": "false positives that completion added",
+    "mended": "false positives of weak that completion removed",
 }
-Places = set[tuple[int, int, str]]
+COLUMNS = ("run", "documents", "weak P", "weak R", "completed P", "completed R", *CHANGES, "confidence", "right")
+SpanKeys = set[tuple[int, int, str]]
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Completed documents against gold."""
+class CompletionAudit:
+    """Completed documents of one round, compared with gold."""
 
     documents: int
     without_gold: int
-    """Completed documents whose text gold does not have, or not completely: nothing is known of them."""
+    """Number of completed documents whose text gold lacks or has not annotated completely; they are not counted."""
     weak: Count
     completed: Count
     changes: Mapping[str, int]
     per_type: Mapping[str, Mapping[str, int]]
     confidence: np.ndarray
-    """NaN where nobody has asked for it."""
-    right: np.ndarray
-    """Whether a document is wholly right."""
+    """Confidence of each document, `[documents]`; NaN if the run did not estimate it."""
+    correct: np.ndarray
+    """Whether a document's spans are exactly those of gold, `[documents]`."""
+    label_counts: Mapping[str, Mapping[str, Any]]
+    """`labels.json`: words and entities per label in gold, weak, completed and pseudo labels."""
+    held_out: Sequence[tuple[float, float, int]]
+    """`confidence.json`: mean score, share of exact matches and number of held-out gold sentences per bin."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -54,68 +61,74 @@ class Judged:
             "completed": self.completed.as_json(),
             **self.changes,
             "per_type": {label: dict(changes) for label, changes in sorted(self.per_type.items())},
-            "confidence": self.bins().as_json()["bins"] if self.has_confidence else None,
+            "confidence": self.reliability().as_json()["bins"] if self.has_confidence else None,
         }
 
     @property
     def has_confidence(self) -> bool:
         return not bool(np.isnan(self.confidence).any())
 
-    def bins(self) -> Calibration:
-        """How often documents are wholly right, by their confidence."""
-        return calibrate(self.confidence, self.right, BINS)
+    def reliability(self) -> Calibration:
+        """Share of documents that are exact matches, in bins by confidence."""
+        return calibrate(self.confidence, self.correct, BINS)
 
 
-def judge_completion(run_folder: str | PathLike[str], gold: Iterable[Document]) -> dict[int, Judged]:
-    """Each round of a run, compared with gold that has some of its weak documents; they are known by their texts."""
-    rounds = {1: Path(run_folder) / f"{COMPLETED}.jsonl", 2: Path(run_folder) / f"{COMPLETED}-2.jsonl"}
-    there = {number: path for number, path in rounds.items() if path.is_file()}
-    if not there:
-        raise ModelFileError("this run has completed no labels", file=run_folder)
-    known = {text: _places(doc) for text, doc in gold_by_text(select_complete(list(gold))).items()}
-    return {number: _judge(path, known) for number, path in there.items()}
+def audit_completion(run_folder: str | PathLike[str], gold: Iterable[Document]) -> dict[int, CompletionAudit]:
+    """Compare each round of completion in a run with gold for some or all of its weak documents, matched by text."""
+    folder = Path(run_folder)
+    suffixes = {number: suffix for number, suffix in ((1, ""), (2, "-2")) if (folder / _completed(suffix)).is_file()}
+    if not suffixes:
+        raise ModelFileError("this run has no completed labels: it is not a run of needle", file=run_folder)
+    gold_spans = {text: _span_keys(doc) for text, doc in gold_by_text(select_complete(list(gold))).items()}
+    return {number: _audit_round(folder, suffix, gold_spans) for number, suffix in suffixes.items()}
 
 
-def _judge(path: Path, gold: Mapping[str, Places]) -> Judged:
-    counts, changes = {"weak": Counter[str](), "completed": Counter[str]()}, {name: Counter[str]() for name in CHANGES}
-    sure, right, strange = [], [], 0
+def _completed(suffix: str) -> str:
+    return f"{COMPLETED}{suffix}.jsonl"
+
+
+def _audit_round(folder: Path, suffix: str, gold_spans: Mapping[str, SpanKeys]) -> CompletionAudit:
+    path = folder / _completed(suffix)
+    counts = {"weak": Counter[str](), "completed": Counter[str]()}
+    changes = {name: Counter[str]() for name in CHANGES}
+    confidences, correct, without_gold = [], [], 0
     for doc in read(path):
-        weak, its = _meta(doc, path)
-        if doc.text not in gold:
-            strange += 1
+        weak, confidence = _read_meta(doc, path)
+        if doc.text not in gold_spans:
+            without_gold += 1
             continue
-        real, found = gold[doc.text], _places(doc)
-        for name, spans in (("weak", weak), ("completed", found)):
-            counts[name].update(correct=len(spans & real), predicted=len(spans), gold=len(real))
-        for name, spans in zip(CHANGES, _changes(real, weak, found), strict=True):
+        gold, completed = gold_spans[doc.text], _span_keys(doc)
+        for name, spans in (("weak", weak), ("completed", completed)):
+            counts[name].update(correct=len(spans & gold), predicted=len(spans), gold=len(gold))
+        fixed, broken = (completed & gold) - weak, (weak & gold) - completed
+        spoiled, mended = completed - gold - weak, weak - gold - completed
+        for name, spans in zip(CHANGES, (fixed, broken, spoiled, mended), strict=True):
             changes[name].update(label for _, _, label in spans)
-        sure.append(its)
-        right.append(found == real)
-    if not sure:
+        confidences.append(confidence)
+        correct.append(completed == gold)
+    if not correct:
         raise CorpusError("gold has none of the texts that were completed", file=path)
-    labels = sorted({label for each in changes.values() for label in each})
-    return Judged(
-        len(sure),
-        strange,
+    labels = sorted({label for counter in changes.values() for label in counter})
+    return CompletionAudit(
+        len(correct),
+        without_gold,
         Count(**counts["weak"]),
         Count(**counts["completed"]),
-        {name: each.total() for name, each in changes.items()},
-        {label: {name: each[label] for name, each in changes.items()} for label in labels},
-        np.array(sure),
-        np.array(right),
+        {name: counter.total() for name, counter in changes.items()},
+        {label: {name: counter[label] for name, counter in changes.items()} for label in labels},
+        np.array(confidences),
+        np.array(correct),
+        _read_label_counts(folder / f"labels{suffix}.json"),
+        _read_held_out(folder / f"confidence{suffix}.json"),
     )
 
 
-def _changes(real: Places, weak: Places, found: Places) -> tuple[Places, Places, Places, Places]:
-    return (found & real) - weak, (weak & real) - found, found - real - weak, weak - real - found
+def _span_keys(doc: Document) -> SpanKeys:
+    return {span.key for span in doc.spans}
 
 
-def _places(doc: Document) -> Places:
-    return {(span.start, span.end, span.label) for span in doc.spans}
-
-
-def _meta(doc: Document, path: Path) -> tuple[Places, float]:
-    """The weak labels that were written beside a completed document, and its confidence, or NaN."""
+def _read_meta(doc: Document, path: Path) -> tuple[SpanKeys, float]:
+    """Return the weak labels that were stored with a completed document, and its confidence or NaN."""
     try:
         weak = {(int(start), int(end), str(label)) for start, end, label in doc.meta["weak"]}
         return weak, float(doc.meta.get("confidence", "nan"))
@@ -123,76 +136,144 @@ def _meta(doc: Document, path: Path) -> tuple[Places, float]:
         raise ModelFileError("these are not the completed documents of a run", file=path) from error
 
 
-def pictures(runs: Mapping[str, Judged]) -> list[Picture]:
-    """Pictures of one run, or of several side by side; `runs` are by the names to show."""
-    looks = {name: look_of(number) for number, name in enumerate(runs)}
-    sure = {name: judged for name, judged in runs.items() if judged.has_confidence}
-    made = [
-        Picture(
-            "completion",
-            "What completion fixed and broke",
-            "; ".join(f"{name}: {what}" for name, what in CHANGES.items()) + ".",
-            [Panel("spans in 100 documents", _Changes(runs, looks))],
-            looks,
-        ),
-    ]
-    if not sure:
-        return made
-    return [
-        *made,
-        Picture(
-            "confidence",
-            "Confidence of completed sentences against the truth",
-            "Each mark is a bin of sentences; on the line the confidence is what it says.",
-            [Panel("completed sentences", _Confidence(sure, looks))],
-            {name: looks[name] for name in sure},
-        ),
-    ]
+def _read_label_counts(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        counts = (
+            json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))["labels"].items() if path.exists() else ()
+        )
+        return {
+            str(kind): {"words": int(row["words"]), "entities": {str(k): int(v) for k, v in row["entities"].items()}}
+            for kind, row in counts
+        }
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError("these are not the label counts of a run", file=path) from error
 
 
-@dataclass(frozen=True)
-class _Changes:
-    runs: Mapping[str, Judged]
-    looks: Mapping[str, Look]
-
-    def __call__(self, axes: Axes) -> None:
-        wide = 0.8 / len(self.runs)
-        for number, (name, judged) in enumerate(self.runs.items()):
-            places = [place + (number - (len(self.runs) - 1) / 2) * wide for place in range(len(CHANGES))]
-            values = [100 * judged.changes[change] / judged.documents for change in CHANGES]
-            axes.bar(places, values, wide, color=self.looks[name].colour)
-        axes.set_xticks(range(len(CHANGES)), list(CHANGES))
+def _read_held_out(path: Path) -> list[tuple[float, float, int]]:
+    try:
+        bins = json.loads(path.read_text(encoding="utf-8"))["calibration"]["bins"] if path.exists() else ()
+        return [(float(row["score"]), float(row["right"]), int(row["sentences"])) for row in bins]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError("this is not the calibration of a run", file=path) from error
 
 
-@dataclass(frozen=True)
-class _Confidence:
-    runs: Mapping[str, Judged]
-    looks: Mapping[str, Look]
-
-    def __call__(self, axes: Axes) -> None:
-        axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1)
-        for name, judged in self.runs.items():
-            bins, look = judged.bins(), self.looks[name]
-            axes.plot(bins.means, bins.accuracy, color=look.colour, marker=look.marker, markersize=4)
-        axes.set_xlabel("confidence")
-        axes.set_ylabel("share wholly right")
-        axes.set_xlim(-0.02, 1.02)
-        axes.set_ylim(-0.02, 1.02)
-
-
-def rows(runs: Mapping[str, Judged]) -> Sequence[tuple[str, ...]]:
-    """A line a run: its name, documents, precision and recall before and after, and what changed."""
+def completion_rows(runs: Mapping[str, CompletionAudit]) -> Sequence[tuple[str, ...]]:
+    """Return one table row per run, with the columns `COLUMNS`."""
     return [
         (
             name,
-            f"{judged.documents:,}",
-            *[f"{value:.3f}" for count in (judged.weak, judged.completed) for value in (count.precision, count.recall)],
-            *[f"{judged.changes[change]:,}" for change in CHANGES],
-            f"{judged.confidence.mean():.3f}" if judged.has_confidence else "",
-            f"{judged.right.mean():.3f}",
+            f"{audit.documents:,}",
+            *[f"{value:.3f}" for count in (audit.weak, audit.completed) for value in (count.precision, count.recall)],
+            *[f"{audit.changes[change]:,}" for change in CHANGES],
+            f"{audit.confidence.mean():.3f}" if audit.has_confidence else "",
+            f"{audit.correct.mean():.3f}",
         )
-        for name, judged in runs.items()
+        for name, audit in runs.items()
     ]
 
 
-COLUMNS = ("run", "documents", "weak P", "weak R", "completed P", "completed R", *CHANGES, "confidence", "right")
+def completion_figures(runs: Mapping[str, CompletionAudit]) -> list[Figure]:
+    """Return the figures of one run, or of several side by side; `runs` maps the names to show to their audits."""
+    styles = {name: line_style(number) for number, name in enumerate(runs)}
+    calibrated = {name: audit for name, audit in runs.items() if audit.has_confidence}
+    kinds = {kind: None for audit in runs.values() for kind in audit.label_counts}
+    kind_styles = {kind: line_style(number) for number, kind in enumerate(kinds)}
+    shown = {name: styles[name] for name in calibrated}
+    figures = [
+        Figure(
+            "completion",
+            "What completion fixed and broke",
+            "; ".join(f"{name}: {meaning}" for name, meaning in CHANGES.items()) + ".",
+            [Panel("spans per 100 documents", partial(_plot_changes, runs, styles))],
+            styles,
+        ),
+        Figure(
+            "labels",
+            "Labels before and after completion",
+            "Entities of each label per thousand words.",
+            [
+                Panel(f"entities per 1,000 words, {name}", partial(_plot_label_counts, audit.label_counts, kind_styles))
+                for name, audit in runs.items()
+                if audit.label_counts
+            ],
+            kind_styles,
+        ),
+        Figure(
+            "confidence",
+            "Reliability of the confidence of completed sentences",
+            "One mark per bin of sentences; on the line, confidence equals accuracy.",
+            [Panel("completed sentences", partial(_plot_reliability, calibrated, styles))] if calibrated else [],
+            shown,
+        ),
+        Figure(
+            "reliability",
+            "Calibration on held-out gold, and confidence of the completed sentences",
+            "Held-out gold: one mark per bin, larger with more sentences; on the line the model's probability would "
+            "need no calibration.",
+            [
+                Panel("held-out gold", partial(_plot_held_out, calibrated, styles)),
+                Panel("confidence of completed sentences", partial(_plot_confidences, calibrated, styles)),
+            ]
+            if any(audit.held_out for audit in calibrated.values())
+            else [],
+            shown,
+        ),
+    ]
+    return [figure for figure in figures if figure.panels]
+
+
+def _bars(count: int, number: int, groups: int) -> tuple[list[float], float]:
+    """Return the centres and the width of the n-th of `count` bars in each group."""
+    width = 0.8 / max(count, 1)
+    return [group + (number - (count - 1) / 2) * width for group in range(groups)], width
+
+
+def _plot_changes(runs: Mapping[str, CompletionAudit], styles: Mapping[str, LineStyle], axes: Axes) -> None:
+    for number, (name, audit) in enumerate(runs.items()):
+        centres, width = _bars(len(runs), number, len(CHANGES))
+        values = [100 * audit.changes[change] / audit.documents for change in CHANGES]
+        axes.bar(centres, values, width, color=styles[name].colour)
+    axes.set_xticks(range(len(CHANGES)), list(CHANGES))
+
+
+def _plot_label_counts(counts: Mapping[str, Mapping[str, Any]], styles: Mapping[str, LineStyle], axes: Axes) -> None:
+    labels = sorted({label for row in counts.values() for label in row["entities"]})
+    for number, (kind, row) in enumerate(counts.items()):
+        centres, height = _bars(len(counts), number, len(labels))
+        rates = [1000 * row["entities"].get(label, 0) / max(row["words"], 1) for label in labels]
+        axes.barh(centres, rates, height, color=styles[kind].colour)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+
+
+def _plot_reliability(runs: Mapping[str, CompletionAudit], styles: Mapping[str, LineStyle], axes: Axes) -> None:
+    for name, audit in runs.items():
+        bins, style = audit.reliability(), styles[name]
+        axes.plot(bins.means, bins.accuracy, color=style.colour, marker=style.marker, markersize=4)
+    _finish_reliability(axes, "confidence")
+
+
+def _plot_held_out(runs: Mapping[str, CompletionAudit], styles: Mapping[str, LineStyle], axes: Axes) -> None:
+    for name, audit in runs.items():
+        if audit.held_out:
+            scores, shares, sizes = np.array(audit.held_out).T
+            axes.plot(scores, shares, color=styles[name].colour, linewidth=1)
+            axes.scatter(scores, shares, 12 + 40 * sizes / sizes.max(), color=styles[name].colour)
+    _finish_reliability(axes, "probability of the prediction")
+
+
+def _finish_reliability(axes: Axes, xlabel: str) -> None:
+    axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1, zorder=0)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel("share of exact matches")
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.02)
+
+
+def _plot_confidences(runs: Mapping[str, CompletionAudit], styles: Mapping[str, LineStyle], axes: Axes) -> None:
+    for name, audit in runs.items():
+        bins = np.linspace(0, 1, 21)
+        axes.hist(audit.confidence, bins=bins, color=styles[name].colour, alpha=1 if len(runs) == 1 else 0.6)
+    axes.set_xlabel("confidence")
+    axes.set_ylabel("sentences")
+    axes.set_xlim(-0.02, 1.02)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lacuner.audit.sparsity import Chances, Sparsity, bound, least_words, simulated, worst_case
-from lacuner.reporting.svg import INK, Axes, Look, Panel, Picture, draw_epochs, look_of
+from lacuner.reporting.svg import INK, Axes, Figure, LineStyle, Panel, line_style, plot_epochs
 
 if TYPE_CHECKING:
     from lacuner.audit.sampling import Audit
@@ -20,7 +20,7 @@ LENGTHS = (5, 10, 20, 40, 80)
 """Words of the sentences for which the probability is simulated."""
 
 
-def draw_missampling(axes: Axes, points: Sequence[tuple[Look, Sequence[Mapping[str, Any]], float]]) -> None:
+def draw_missampling(axes: Axes, points: Sequence[tuple[LineStyle, Sequence[Mapping[str, Any]], float]]) -> None:
     """Test F1 against the mean missampling of all epochs, a mark a training. Rows are those of `MissamplingProbe`."""
     for look, rows, f1 in points:
         mean = float(np.mean([row["missampling"] for row in rows]))
@@ -31,14 +31,14 @@ def draw_missampling(axes: Axes, points: Sequence[tuple[Look, Sequence[Mapping[s
     axes.set_ylim(0, 100)
 
 
-def pictures(audit: Audit) -> list[Picture]:
+def pictures(audit: Audit) -> list[Figure]:
     """All pictures of an audit."""
-    look = {watched.name: look_of(number) for number, watched in enumerate(audit.watched)}
+    look = {watched.name: line_style(number) for number, watched in enumerate(audit.watched)}
     found = [sparsity_picture(audit.sparsity), bound_picture(audit.chances, audit.rate), *_curves(audit, look)]
     return [*found, *_followed(audit, look)]
 
 
-def sparsity_picture(found: Sparsity) -> Picture:
+def sparsity_picture(found: Sparsity) -> Figure:
     """Entities of each sentence against the square root of its length."""
 
     def draw(axes: Axes) -> None:
@@ -50,8 +50,8 @@ def sparsity_picture(found: Sparsity) -> Picture:
         axes.set_ylabel("entities")
         axes.set_ylim(bottom=-0.3)
 
-    look = look_of(0)
-    return Picture(
+    look = line_style(0)
+    return Figure(
         "sparsity",
         "How sparse entities are",
         f"Sentences by length and entities; the larger the mark, the more of them. The line is the square root of the "
@@ -61,13 +61,13 @@ def sparsity_picture(found: Sparsity) -> Picture:
     )
 
 
-def bound_picture(found: Chances, rate: float) -> Picture:
+def bound_picture(found: Chances, rate: float) -> Figure:
     """The bound of the paper, what is exactly true in its worst case, and what is true here."""
     looks = {
-        **({"bound": look_of(6)._replace(dash=(0, (5, 2)))} if rate <= 1 else {}),
-        "worst case, exact": look_of(0),
-        "worst case, simulated": look_of(1),
-        "this corpus": look_of(2),
+        **({"bound": line_style(6)._replace(dash=(0, (5, 2)))} if rate <= 1 else {}),
+        "worst case, exact": line_style(0),
+        "worst case, simulated": line_style(1),
+        "this corpus": line_style(2),
     }
 
     def draw(axes: Axes) -> None:
@@ -96,7 +96,7 @@ def bound_picture(found: Chances, rate: float) -> Picture:
         axes.set_ylabel("probability")
         axes.set_ylim(0, 1.02)
 
-    return Picture(
+    return Figure(
         "bound",
         "How likely no negative is an entity",
         f"Drawing {rate:g} negatives a word. The bound and the worst case are for all spans of a sentence with as many "
@@ -109,19 +109,19 @@ def bound_picture(found: Chances, rate: float) -> Picture:
 
 @dataclass(frozen=True)
 class _Epochs:
-    series: Sequence[tuple[Look, Sequence[float]]]
+    series: Sequence[tuple[LineStyle, Sequence[float]]]
     ylabel: str
     level: float | None = None
     top: float | None = None
 
     def __call__(self, axes: Axes) -> None:
-        draw_epochs(axes, self.series, self.ylabel)
+        plot_epochs(axes, self.series, self.ylabel)
         if self.level is not None:
             axes.axhline(self.level, color=INK, linewidth=1, linestyle=(0, (1.5, 1.5)))
         axes.set_ylim(0, self.top)
 
 
-def _curves(audit: Audit, look: Mapping[str, Look]) -> list[Picture]:
+def _curves(audit: Audit, look: Mapping[str, LineStyle]) -> list[Figure]:
     """Loss, dev F1, missampling and uncertainty, as far as there are any."""
     expected = 100 * audit.chances.missampling
     kinds = (
@@ -142,10 +142,10 @@ def _curves(audit: Audit, look: Mapping[str, Look]) -> list[Picture]:
     caption = "Epoch by epoch. "
     if any(panel.title == "missampling" for panel in panels):
         caption += "The dotted line is the missampling that drawing uniformly is expected to have in this corpus."
-    return [Picture("epochs", "The training", caption.strip(), panels, look)]
+    return [Figure("epochs", "The training", caption.strip(), panels, look)]
 
 
-def _followed(audit: Audit, look: Mapping[str, Look]) -> list[Picture]:
+def _followed(audit: Audit, look: Mapping[str, LineStyle]) -> list[Figure]:
     """Unlabelled entities, epoch by epoch: all together, and some of them one by one."""
     count = len(audit.followed)
     if not count:
@@ -162,7 +162,7 @@ def _followed(audit: Audit, look: Mapping[str, Look]) -> list[Picture]:
             epochs = range(1, len(seen) + 1)
             axes.fill_between(epochs, low, high, color=look[name].colour, alpha=0.15, linewidth=0)
             means.append((look[name], seen.mean(axis=1).tolist()))
-        draw_epochs(axes, means, "probability")
+        plot_epochs(axes, means, "probability")
         axes.set_ylim(0, 1.02)
 
     panels = [Panel(f"all {count:,} that were followed", together)]
@@ -170,7 +170,7 @@ def _followed(audit: Audit, look: Mapping[str, Look]) -> list[Picture]:
         series = [(look[name], table[:, number].tolist()) for name, table in tables.items()]
         panels.append(Panel(f"{each.span.label}: {each.context}", _Epochs(series, "probability", None, 1.02)))
     return [
-        Picture(
+        Figure(
             "followed",
             "Unlabelled entities, epoch by epoch",
             "The probability that the model gives an entity without label of being one, of its type. A recipe that "

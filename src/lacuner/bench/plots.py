@@ -10,13 +10,13 @@ from lacuner.audit.plots import draw_missampling
 from lacuner.bench.grid import Place
 from lacuner.bench.spec import LITTLE, Spec
 from lacuner.bench.summary import Line, figure
-from lacuner.reporting.svg import DASHES, INK, SOFT, Axes, Look, Panel, Picture, draw_epochs, look_of, whole_picture
+from lacuner.reporting.svg import DASHES, INK, SOFT, Axes, Figure, LineStyle, Panel, figure_svg, line_style, plot_epochs
 
 Values = Callable[[Line], list[float]]
 """A number after each epoch."""
 
 
-def looks(spec: Spec) -> dict[str, Look]:
+def looks(spec: Spec) -> dict[str, LineStyle]:
     """The same look for a recipe in all pictures: colour and marker tell the recipe, the dashes its variants.
 
     Where there are more variants than dashes, or nothing but variants, each has a colour of its own.
@@ -25,21 +25,21 @@ def looks(spec: Spec) -> dict[str, Look]:
     for name, each in spec.recipes.items():
         by_recipe.setdefault(each.recipe, []).append(name)
     if len(by_recipe) == 1 or max(map(len, by_recipe.values())) > len(DASHES):
-        return {name: look_of(number) for number, name in enumerate(spec.recipes)}
+        return {name: line_style(number) for number, name in enumerate(spec.recipes)}
     found = {
-        name: look_of(number, variant)
+        name: line_style(number, variant)
         for number, names in enumerate(by_recipe.values())
         for variant, name in enumerate(names)
     }
     return {name: found[name] for name in spec.recipes}
 
 
-def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
+def pictures(lines: Sequence[Line], spec: Spec) -> list[Figure]:
     """All pictures that these lines allow."""
     drawn = [line for line in lines if line.rows]
     look = looks(spec)
     made = [
-        Picture(
+        Figure(
             "f1-against-masking",
             "F1 against masking",
             "Test F1 when a growing share of the training entities has lost its label. Lines are means over seeds, "
@@ -47,7 +47,7 @@ def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
             list(_masking(drawn, spec, look)),
             look,
         ),
-        Picture(
+        Figure(
             "f1-against-amounts",
             "F1 against the amount of gold, and of weak labels",
             "Test F1 with more and more of gold, and with more and more weak sentences beside the same gold. Lines are "
@@ -55,7 +55,7 @@ def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
             list(_amounts(drawn, spec, look)),
             look,
         ),
-        Picture(
+        Figure(
             "precision-against-recall",
             "Precision against recall",
             "Grey lines join points of equal F1. The larger the mark, the more labels were missing; hollow marks: "
@@ -63,14 +63,14 @@ def pictures(lines: Sequence[Line], spec: Spec) -> list[Picture]:
             [Panel(title, _Trade(group, look)) for title, group in _groups(drawn, spec)],
             look,
         ),
-        Picture(
+        Figure(
             "training-curves",
             "Training curves",
             "Dev F1 after each epoch, mean over seeds, as far as all seeds went.",
             list(_curves(drawn, spec, look, _dev, "dev F1")),
             look,
         ),
-        Picture(
+        Figure(
             "cost-against-quality",
             "Cost against quality",
             "CPU seconds of training on one thread, and test F1. A column joins the results of one recipe; the larger "
@@ -99,7 +99,7 @@ def _by_recipe(lines: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
         yield name, [line for line in lines if line.place.recipe == name]
 
 
-def _masking(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Iterator[Panel]:
+def _masking(lines: Sequence[Line], spec: Spec, look: Mapping[str, LineStyle]) -> Iterator[Panel]:
     for title, group in _groups(lines, spec):
         for kind, note in (("masked", ""), ("surface", " (whole names)"), ("wrong", " (others wrong)")):
             mine = [line for line in group if line.place.gaps.kind == kind]
@@ -107,7 +107,7 @@ def _masking(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Ite
                 yield Panel(title + note, _Rising(mine, look, "share of entities without label"))
 
 
-def _amounts(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Iterator[Panel]:
+def _amounts(lines: Sequence[Line], spec: Spec, look: Mapping[str, LineStyle]) -> Iterator[Panel]:
     for title, group in _groups(lines, spec):
         mine = [line for line in group if line.place.gaps.kind == LITTLE]
         for weak in dict.fromkeys(line.place.gaps.weak for line in mine):
@@ -138,7 +138,7 @@ class _Rising:
     """F1 against something that there is more and more of."""
 
     lines: Sequence[Line]
-    look: Mapping[str, Look]
+    look: Mapping[str, LineStyle]
     xlabel: str
     log: bool = False
     of: Callable[[Line], float] = _rate
@@ -168,7 +168,9 @@ def _sizes(lines: Sequence[Line]) -> dict[Any, float]:
     return {gaps: 3.5 + 2.5 * rates.index(gaps.rate) for gaps in {line.place.gaps for line in lines}}
 
 
-def _marks(axes: Axes, points: Sequence[tuple[float, float]], lines: Sequence[Line], look: Look, size: Any) -> None:
+def _marks(
+    axes: Axes, points: Sequence[tuple[float, float]], lines: Sequence[Line], look: LineStyle, size: Any
+) -> None:
     """One mark a line of the table; those of masked labels are joined."""
     masked = [point for point, line in zip(points, lines, strict=True) if line.place.gaps.kind == "masked"]
     if masked:
@@ -190,7 +192,7 @@ class _Trade:
     """Precision against recall."""
 
     lines: Sequence[Line]
-    look: Mapping[str, Look]
+    look: Mapping[str, LineStyle]
 
     def __call__(self, axes: Axes) -> None:
         for f1 in (20, 40, 60, 80):
@@ -211,7 +213,7 @@ class _Trade:
 @dataclass(frozen=True)
 class _Cost:
     lines: Sequence[Line]
-    look: Mapping[str, Look]
+    look: Mapping[str, LineStyle]
 
     def __call__(self, axes: Axes) -> None:
         from matplotlib.ticker import LogLocator, NullLocator
@@ -230,7 +232,7 @@ class _Cost:
 
 
 def _curves(
-    lines: Sequence[Line], spec: Spec, look: Mapping[str, Look], values: Values, ylabel: str
+    lines: Sequence[Line], spec: Spec, look: Mapping[str, LineStyle], values: Values, ylabel: str
 ) -> Iterator[Panel]:
     for title, group in _groups(lines, spec):
         for gaps in dict.fromkeys(line.place.gaps for line in group):
@@ -255,20 +257,20 @@ def _by_epoch(seeds: Iterable[Sequence[float]]) -> list[float]:
 
 @dataclass(frozen=True)
 class _Curves:
-    series: Sequence[tuple[Look, Sequence[float]]]
+    series: Sequence[tuple[LineStyle, Sequence[float]]]
     ylabel: str
 
     def __call__(self, axes: Axes) -> None:
-        draw_epochs(axes, self.series, self.ylabel)
+        plot_epochs(axes, self.series, self.ylabel)
         if self.ylabel == "dev F1":
             axes.set_ylim(0, 100)
 
 
-def _sampling(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> Iterator[Picture]:
+def _sampling(lines: Sequence[Line], spec: Spec, look: Mapping[str, LineStyle]) -> Iterator[Figure]:
     """What became of those that draw negatives, where gold knew which of them were entities."""
     drawn = [line for line in lines if any("sampling" in row for row in line.rows.values())]
     shown = {name: look[name] for name in look if any(line.place.recipe == name for line in drawn)}
-    yield Picture(
+    yield Figure(
         "f1-against-missampling",
         "F1 against missampling",
         "Each mark is one training: the share of its negatives that were unlabelled entities, mean over its epochs, "
@@ -276,7 +278,7 @@ def _sampling(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> It
         [Panel(title, _Missampling(group, look)) for title, group in _groups(drawn, spec)],
         shown,
     )
-    yield Picture(
+    yield Figure(
         "missampling",
         "Missampling by epoch",
         "The share of the drawn negatives that were unlabelled entities, mean over seeds.",
@@ -284,7 +286,7 @@ def _sampling(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> It
         shown,
     )
     if len(drawn) < len(lines):  # else these are the training curves
-        yield Picture(
+        yield Figure(
             "f1-of-samplers",
             "F1 of the samplers by epoch",
             "Dev F1 after each epoch of the recipes that draw negatives, mean over seeds.",
@@ -296,7 +298,7 @@ def _sampling(lines: Sequence[Line], spec: Spec, look: Mapping[str, Look]) -> It
 @dataclass(frozen=True)
 class _Missampling:
     lines: Sequence[Line]
-    look: Mapping[str, Look]
+    look: Mapping[str, LineStyle]
 
     def __call__(self, axes: Axes) -> None:
         rows = [(self.look[line.place.recipe], row) for line in self.lines for row in line.rows.values()]
@@ -305,4 +307,4 @@ class _Missampling:
 
 def whole_pictures(lines: Sequence[Line], spec: Spec) -> dict[str, str]:
     """Each picture as an SVG file of its own."""
-    return {picture.name: whole_picture(picture) for picture in pictures(lines, spec)}
+    return {picture.name: figure_svg(picture) for picture in pictures(lines, spec)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,6 @@ from lacuner.cli import options
 
 if TYPE_CHECKING:
     from lacuner.audit.sampling import Audit
-    from lacuner.reporting.svg import Picture
 
 app = typer.Typer(help="Look into a training.", no_args_is_help=True)
 
@@ -121,16 +119,17 @@ def removed(
     json: options.Json = False,
 ) -> None:
     """Judge the words that two-step learning removed: how many of them belong to entities that nobody labelled."""
-    from lacuner.audit.filtered_tokens import judge_suspects, pictures, table
+    from lacuner.audit.filtered_tokens import audit_filtered_tokens, removal_curve, removal_figures
     from lacuner.cli.console import print_json, print_table, read_roles
+    from lacuner.reporting.svg import write_figures
 
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
     docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
-    judged = {str(run): judge_suspects(run, docs) for run in runs}
+    judged = {str(run): audit_filtered_tokens(run, docs) for run in runs}
     if out is not None:
-        _write(pictures(judged), out)
+        write_figures(removal_figures(judged), out)
     if json:
-        shares = [dict(zip(("run", "share", "precision", "recall"), row, strict=True)) for row in table(judged)]
+        shares = [dict(zip(("run", "share", "precision", "recall"), row, strict=True)) for row in removal_curve(judged)]
         print_json({"runs": {name: found.as_json() for name, found in judged.items()}, "shares": shares})
         return
     columns = ("run", "unlabelled words", "of entities", "removed", "P", "R")
@@ -145,7 +144,7 @@ def removed(
         for name, n in counts.items()
     ]
     print_table("", columns, rows)
-    tried = [(name, f"{share:.4f}", f"{p:.3f}", f"{r:.3f}") for name, share, p, r in table(judged)]
+    tried = [(name, f"{share:.4f}", f"{p:.3f}", f"{r:.3f}") for name, share, p, r in removal_curve(judged)]
     print_table("\nIf another share had been removed", ("run", "share", "P", "R"), tried)
 
 
@@ -164,33 +163,25 @@ def completion(
     json: options.Json = False,
 ) -> None:
     """Judge completed weak labels: how many entities were fixed, how many broken, and how far to trust them."""
-    from lacuner.audit.completion import CHANGES, COLUMNS, judge_completion, pictures, rows
+    from lacuner.audit.completion import CHANGES, COLUMNS, audit_completion, completion_figures, completion_rows
     from lacuner.cli.console import print_json, print_table, read_roles
+    from lacuner.reporting.svg import write_figures
 
     reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
     docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
     judged = {
         str(run) if number == 1 else f"{run}, round {number}": found
         for run in runs
-        for number, found in judge_completion(run, docs).items()
+        for number, found in audit_completion(run, docs).items()
     }
     if out is not None:
-        _write(pictures(judged), out)
+        write_figures(completion_figures(judged), out)
     if json:
         print_json({"runs": {name: found.as_json() for name, found in judged.items()}})
         return
-    print_table("", COLUMNS, rows(judged))
+    print_table("", COLUMNS, completion_rows(judged))
     for name, what in CHANGES.items():
         typer.echo(f"{name}: {what}")
     left = {name: found.without_gold for name, found in judged.items() if found.without_gold}
     for name, count in left.items():
         typer.echo(f"{name}: gold does not have {count:,} of the completed texts")
-
-
-def _write(pictures: Iterable[Picture], folder: Path) -> None:
-    from lacuner.atomic import atomic_write
-    from lacuner.reporting.svg import whole_picture
-
-    for picture in pictures:
-        with atomic_write(folder / f"{picture.name}.svg") as stream:
-            stream.write(whole_picture(picture).encode())

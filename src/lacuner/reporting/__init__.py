@@ -1,1 +1,1 @@
-"""What the reports have in common: how pictures are drawn, and the page they stand in."""
+"""Reports: figures in SVG and self-contained HTML pages, for every command that writes one."""

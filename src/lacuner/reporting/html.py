@@ -1,4 +1,4 @@
-"""A report as one HTML page: no script, nothing from elsewhere, and text in it is never more than text."""
+"""A report as one self-contained HTML page: no scripts, no external resources, all text escaped."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lacuner.reporting.svg import Picture, panel_svg, swatch
+from lacuner.reporting.svg import Figure, legend_swatch, panel_svg
 
-_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # left open, they reach out of <bdi> in browsers
+_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # unclosed, they take effect outside of <bdi> too
 _VISIBLE = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"},
     **dict.fromkeys((*range(0x7F, 0xA0), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF, *_DIRECTIONS), 0xFFFD),
@@ -16,21 +16,28 @@ _VISIBLE = {
 
 
 def visible(text: str) -> str:
-    """Text with what no page should contain made visible: NUL is `␀`, commands to change direction are `�`."""
+    """Replace control characters by visible ones: NUL becomes `␀`, bidirectional overrides become `�`.
+
+    >>> visible("a\\x00b")
+    'a␀b'
+    """
     return text.translate(_VISIBLE)
 
 
 def render_page(
-    template: Path, pictures: Iterable[Picture], filters: Mapping[str, Callable[..., str]], **values: object
+    template: Path, figures: Iterable[Figure], filters: Mapping[str, Callable[..., str]], **values: object
 ) -> str:
-    """A template that extends `page.html.jinja`, with its pictures and values."""
+    """Render a template that extends `page.html.jinja`, with figures and values.
+
+    All values are escaped; control characters in them are made visible.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     def finalize(value: object) -> object:
         return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    page = Environment(
+    environment = Environment(
         loader=FileSystemLoader([template.parent, Path(__file__).parent]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -38,18 +45,18 @@ def render_page(
         lstrip_blocks=True,
         finalize=finalize,
     )
-    page.filters.update(filters)
-    drawn: list[dict[str, Any]] = [
+    environment.filters.update(filters)
+    rendered: list[dict[str, Any]] = [
         {
-            "title": picture.title,
-            "caption": picture.caption,
-            "legend": [(name, Markup(swatch(look))) for name, look in picture.looks.items()],
-            # matplotlib escapes the text in its pictures; a test tries to break out of it
+            "title": figure.title,
+            "caption": figure.caption,
+            "legend": [(name, Markup(legend_swatch(style))) for name, style in figure.legend.items()],
+            # matplotlib escapes the text in its SVG; a test tries to break out of it
             "panels": [
                 {"title": panel.title, "svg": Markup(panel_svg(panel, f"p{number}-{i}"))}
-                for i, panel in enumerate(picture.panels)
+                for i, panel in enumerate(figure.panels)
             ],
         }
-        for number, picture in enumerate(pictures)
+        for number, figure in enumerate(figures)
     ]
-    return page.get_template(template.name).render(pictures=drawn, **values)
+    return environment.get_template(template.name).render(figures=rendered, **values)

@@ -25,7 +25,6 @@ from lacuner.models.storage import AnyTagger
 from lacuner.models.tagger import Tagger, assemble
 from lacuner.models.types import CRFScores, Features, Targets
 from lacuner.models.windows import cut_sentences
-from lacuner.techniques.gold_pictures import labels_picture, reliability_picture
 
 SOURCE = "completion"
 """The source of the spans that a model has added."""
@@ -196,8 +195,6 @@ def write_completed(
     about = {"labels": counts, "completion": {name: completed.counts[name] for name in REASONS}}
     with atomic_write(folder / f"labels{end}.json") as stream:
         stream.write((json.dumps(about, ensure_ascii=False, indent=1) + "\n").encode(*_LOSSLESS))
-    with atomic_write(folder / f"labels{end}.svg") as stream:
-        stream.write(labels_picture(counts).encode("utf-8", "replace"))
 
 
 def scored(tagger: AnyTagger, docs: Sequence[Document]) -> tuple[list[Document], np.ndarray]:
@@ -233,12 +230,9 @@ def _best_logs(model: Model, features: Features) -> np.ndarray:
 
 
 def write_confidence(folder: Path, calibration: Calibration, found: np.ndarray, round_: int = 1) -> None:
-    """Write the bins, how confident the completed sentences are, and the picture of both."""
+    """Write the calibration bins and the quartiles of the confidences; `lacuner audit completion` plots them."""
     end = "" if round_ == 1 else f"-{round_}"
     quantiles = np.quantile(found, (0, 0.25, 0.5, 0.75, 1)).round(6).tolist() if len(found) else []
     about = {"calibration": calibration.as_json(), "confidence": {"sentences": len(found), "quartiles": quantiles}}
     with atomic_write(folder / f"confidence{end}.json") as stream:
         stream.write((json.dumps(about, indent=1) + "\n").encode())
-    picture = reliability_picture(calibration.means, calibration.accuracy, calibration.sizes, found)
-    with atomic_write(folder / f"reliability{end}.svg") as stream:
-        stream.write(picture.encode())
