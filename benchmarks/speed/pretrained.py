@@ -86,7 +86,7 @@ def measure_pretrained(quick: bool) -> list[Row]:
     except ImportError:
         return []
     from benchmarks.speed.models import in_turns, ratio
-    from lacuner.models.encoders.huggingface import PretrainedConfig, open_pretrained
+    from lacuner.models.encoders.huggingface import HuggingFaceConfig, open_huggingface
     from lacuner.models.heads import build_head
     from lacuner.models.model import Model
     from lacuner.models.tagger import Tagger
@@ -97,7 +97,7 @@ def measure_pretrained(quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_encoder(folder, rows)
-        encoder = open_pretrained(str(folder), PretrainedConfig(shapes=False))
+        encoder = open_huggingface(str(folder), HuggingFaceConfig(shapes=False))
         head = build_head({"kind": "token", "labels": LABELS, "scheme": "IO", "dropout": 0.0}, encoder.width)
         with torch.no_grad():
             head.output.weight.mul_(20)

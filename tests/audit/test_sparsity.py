@@ -15,7 +15,7 @@ from lacuner.audit.probes import entities
 from lacuner.audit.sparsity import bound, chances, least_words, none_drawn, simulated, sparsity, worst_case
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError
-from lacuner.sampling.span_negatives import draw, how_many
+from lacuner.sampling.span_negatives import negatives_per_sentence, sample_negatives
 from lacuner.training.dataset import span_set
 from lacuner.training.identity import canonical
 from tests.audit.conftest import Corpus, span_model
@@ -34,7 +34,7 @@ def test_the_probability_is_counted_right() -> None:
 def test_the_bound_is_below_the_truth(rate: float) -> None:
     for words in range(least_words(rate), 120):
         spans, missing = words * (words + 1) // 2, isqrt(words)
-        drawn = int(how_many(torch.tensor([words]), rate))
+        drawn = int(negatives_per_sentence(torch.tensor([words]), rate))
         exact = comb(spans - missing, drawn) / comb(spans, drawn)
         assert worst_case(words, rate) == pytest.approx(exact)
         assert bound(words, rate) <= exact
@@ -92,10 +92,10 @@ def test_real_conditions_are_those_of_training(corpus: Corpus) -> None:
     assert found.candidates.tolist() == candidates.sum(dim=(1, 2)).tolist()
     assert found.missing.tolist() == (candidates & real).sum(dim=(1, 2)).tolist() and found.missing.sum() > 20
     torch.manual_seed(1)
-    counts = how_many(torch.from_numpy(found.words), 0.35)
+    counts = negatives_per_sentence(torch.from_numpy(found.words), 0.35)
     wrong = clean = 0.0
     for _ in range(200):
-        taken = draw(candidates, counts) & real
+        taken = sample_negatives(candidates, counts) & real
         wrong += int(taken.sum()) / int(found.drawn.sum()) / 200
         clean += float((~taken.flatten(1).any(dim=1)).float().mean()) / 200
     assert wrong == pytest.approx(found.missampling, rel=0.1)

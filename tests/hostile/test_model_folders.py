@@ -16,12 +16,12 @@ import torch
 from torch import nn
 
 from lacuner.errors import ModelFileError
-from lacuner.models.config import MOST_WIDTHS
+from lacuner.models.config import MAX_SPAN_WIDTH
 from lacuner.models.encoders import build_encoder
 from lacuner.models.heads import build_head
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
-from lacuner.models.safe_build import _no_more_than, build_model
+from lacuner.models.safe_build import build_model, limit_size
 from lacuner.models.storage import CONFIG, NAMES, load, save
 from lacuner.models.tagger import Tagger
 
@@ -121,14 +121,14 @@ def test_the_sentence_says_what_does_not_fit(tmp_path: Path) -> None:
     (tmp_path / CONFIG).write_text(json.dumps(changed(config, ("head", "variant"), "width")))
     with pytest.raises(ModelFileError, match=r"head\.by_width of size \[3, 4\], the weights have None"):
         load(tmp_path)
-    (tmp_path / CONFIG).write_text(json.dumps(changed(config, ("head", "widths"), MOST_WIDTHS + 1)))
+    (tmp_path / CONFIG).write_text(json.dumps(changed(config, ("head", "widths"), MAX_SPAN_WIDTH + 1)))
     with pytest.raises(ModelFileError, match="a number of words, at most 1,024"):
         load(tmp_path)
 
 
 def test_tables_beside_the_weights_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_folder(*MODELS["lstm, crf"], tmp_path)
-    monkeypatch.setattr("lacuner.models.safe_build._MOST_COMPUTED", 10)
+    monkeypatch.setattr("lacuner.models.safe_build.MAX_BUFFER_BYTES", 10)
     with pytest.raises(ModelFileError, match=r"ask for [\d,]+ bytes beside the weights"):
         load(tmp_path)
 
@@ -137,7 +137,7 @@ def test_loading_one_model_does_not_disturb_the_building_of_another() -> None:
     encoder, head = MODELS["tiny, span"]
     config = {"encoder": encoder, "head": head}
     weights = Model(build_encoder(encoder), build_head(head, 16)).state_dict()
-    with _no_more_than(weights):
+    with limit_size(weights):
         other = threading.Thread(target=lambda: [nn.Linear(2048, 2048) for _ in range(3)])
         other.start()
         other.join()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lacuner.losses.crf import crf_loss
-from lacuner.models.heads.crf import IMPOSSIBLE, CRFHead, best_path, log_likelihood
+from lacuner.models.heads.crf import IMPOSSIBLE, CRFHead, log_likelihood, viterbi
 from lacuner.models.tag_sets import TagSet
 from lacuner.models.types import CRFScores, Targets
 
@@ -44,7 +44,7 @@ def path_score(scores, b, path, skipped=()):
     return total
 
 
-def log_sum(values):
+def log_partition(values):
     values = np.array(values)
     return values.max() + np.log(np.exp(values - values.max()).sum())
 
@@ -53,7 +53,7 @@ def legal_targets(scores, known_share, seed):
     """The best path under other emissions is a legal tagging; some of it is known."""
     torch.manual_seed(seed)
     other = CRFScores(torch.randn_like(scores.logits), scores.transitions, scores.start, scores.end, scores.mask)
-    labels = best_path(other)
+    labels = viterbi(other)
     return Targets(labels, torch.rand(labels.shape) < known_share, torch.ones(labels.shape, dtype=torch.float64))
 
 
@@ -69,7 +69,7 @@ def test_equals_brute_force(scheme, share, unknown):
         skipped = set(range(length)) - set(known) if unknown == "drop" else ()
         paths = {path: path_score(scores, b, path, skipped) for path in product(range(len(tags)), repeat=length)}
         agreeing = [value for path, value in paths.items() if all(path[t] == tag for t, tag in known.items())]
-        want = log_sum(agreeing) - log_sum(list(paths.values())) if known else 0.0
+        want = log_partition(agreeing) - log_partition(list(paths.values())) if known else 0.0
         assert float(got[b]) == pytest.approx(want, abs=1e-9)
 
 
@@ -142,12 +142,12 @@ def test_viterbi_and_span_probabilities_equal_brute_force(scheme):
     for seed in range(12):
         tags, scores = random_scores(scheme, seed, labels=("X", "Y") if scheme != "BIOES" else ("X",))
         head = CRFHead(3, tags.labels, scheme)
-        path, found = best_path(scores), head.decode(scores)
+        path, found = viterbi(scores), head.decode(scores)
         for b, length in enumerate(LENGTHS):
             paths = list(product(range(len(tags)), repeat=length))
             values = np.array([path_score(scores, b, p) for p in paths])
             assert path[b, :length].tolist() == list(paths[values.argmax()])
-            probability = np.exp(values - log_sum(values))
+            probability = np.exp(values - log_partition(values))
             legal = [(p, x) for p, x in zip(paths, probability, strict=True) if x > 0]
             spans = [(tags.decode(np.array([p]), np.ones((1, length))), x) for p, x in legal]
             for i in np.flatnonzero(found.sentence == b):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.losses.gce import entity_type_gce, gce
-from lacuner.models.heads.entity_type import joint_logs
+from lacuner.losses.gce import entity_type_gce_loss, gce
+from lacuner.models.heads.entity_type import joint_log_probs
 from lacuner.models.types import EntityTypeScores, Targets
 
 
@@ -19,7 +19,7 @@ def example(seed=0):
 
 
 def losses(entity, types, mask, targets, q=0.7):
-    return entity_type_gce(EntityTypeScores(entity, types, joint_logs(entity, types), mask), targets, q)
+    return entity_type_gce_loss(EntityTypeScores(entity, types, joint_log_probs(entity, types), mask), targets, q)
 
 
 def reference(entity, types, counted, labels, weight, q):

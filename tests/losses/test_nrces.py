@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.losses.nrces import nrces
+from lacuner.losses.nrces import nrces_loss
 from lacuner.models.types import SpanScores, Targets
 
 SHAPE = (2, 4, 3)
@@ -47,7 +47,7 @@ def reference(logits, mask, targets, beta, sigmoid, positives, negatives):
 )
 def test_equals_numpy(sigmoid, positives, negatives):
     logits, mask, targets = example()
-    losses = nrces(SpanScores(logits, mask), targets, 0.3, sigmoid, positives, negatives)
+    losses = nrces_loss(SpanScores(logits, mask), targets, 0.3, sigmoid, positives, negatives)
     expected = reference(logits.detach().numpy(), mask, targets, 0.3, sigmoid, positives, negatives)
     np.testing.assert_allclose(losses.detach().numpy(), expected, atol=1e-12)
 
@@ -55,13 +55,13 @@ def test_equals_numpy(sigmoid, positives, negatives):
 @pytest.mark.parametrize("sigmoid", SIGMOIDS)
 def test_gradient(sigmoid):
     logits, mask, targets = example()
-    assert torch.autograd.gradcheck(lambda x: nrces(SpanScores(x, mask), targets, 0.3, sigmoid), (logits,))
+    assert torch.autograd.gradcheck(lambda x: nrces_loss(SpanScores(x, mask), targets, 0.3, sigmoid), (logits,))
 
 
 def test_with_beta_one_it_is_cross_entropy():
     logits, mask, targets = example()
     scores = SpanScores(logits, mask)
-    assert torch.equal(nrces(scores, targets, 1.0), cross_entropy(scores, targets))
+    assert torch.equal(nrces_loss(scores, targets, 1.0), cross_entropy(scores, targets))
 
 
 @pytest.mark.parametrize("sigmoid", ["bounded", "margin"])
@@ -72,7 +72,7 @@ def test_a_sure_entity_is_pushed_no_more(sigmoid):
         logits = torch.tensor([-12.0, 12.0]).view(1, 1, 1, 2).requires_grad_()
         one = torch.ones(1, 1, 1)
         targets = Targets(torch.zeros(1, 1, 1, dtype=torch.long), one.bool(), one)
-        nrces(SpanScores(logits, one.bool()), targets, beta, sigmoid).sum().backward()
+        nrces_loss(SpanScores(logits, one.bool()), targets, beta, sigmoid).sum().backward()
         assert logits.grad[..., 0] <= 0, "O is pushed up, if at all"
         sizes.append(float(logits.grad.abs().max()))
     assert sizes[0] > 0.9 and sizes[1] < 1e-4
@@ -82,6 +82,6 @@ def test_unknown_and_padding_have_no_gradient_even_where_scores_are_not_numbers(
     logits, mask, targets = example()
     counted = targets.known & mask
     values = logits.detach().masked_fill(~counted.unsqueeze(-1), float("nan")).requires_grad_()
-    nrces(SpanScores(values, mask), targets, 0.5).sum().backward()
+    nrces_loss(SpanScores(values, mask), targets, 0.5).sum().backward()
     assert (values.grad[~counted] == 0).all()
     assert (values.grad[counted] != 0).any(-1).all()

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from lacuner.losses.soft_labels import entity_type_soft
-from lacuner.models.heads.entity_type import joint_logs
+from lacuner.losses.soft_labels import entity_type_soft_loss
+from lacuner.models.heads.entity_type import joint_log_probs
 from lacuner.models.types import EntityTypeScores, Targets
 
 
@@ -19,7 +19,7 @@ def example(seed=0):
 
 
 def losses(entity, types, mask, targets):
-    return entity_type_soft(EntityTypeScores(entity, types, joint_logs(entity, types), mask), targets)
+    return entity_type_soft_loss(EntityTypeScores(entity, types, joint_log_probs(entity, types), mask), targets)
 
 
 def test_equals_numpy():

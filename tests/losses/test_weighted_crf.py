@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from lacuner.losses.crf import crf_loss
-from lacuner.losses.weighted_crf import tag_marginals, weighted_crf_loss
-from lacuner.models.heads.crf import IMPOSSIBLE, best_path
+from lacuner.losses.weighted_crf import weighted_crf_loss
+from lacuner.models.heads.crf import IMPOSSIBLE, tag_marginals, viterbi
 from lacuner.models.tag_sets import TagSet
 from lacuner.models.types import CRFScores, Targets
 
@@ -32,7 +32,7 @@ def example(scheme="BIO", seed=0, share=0.4):
         draw(size).masked_fill(~last, IMPOSSIBLE),
         mask,
     )
-    labels = best_path(CRFScores(draw(*scores.logits.shape), scores.transitions, scores.start, scores.end, mask))
+    labels = viterbi(CRFScores(draw(*scores.logits.shape), scores.transitions, scores.start, scores.end, mask))
     probs = draw(*scores.logits.shape).softmax(-1)
     known = torch.rand(labels.shape) < share
     return scores, Targets(labels, known, torch.ones(labels.shape, dtype=torch.float64), probs)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
 from lacuner.models.encoders import build_encoder
-from lacuner.models.encoders.hashing import GROUPS, word_bags
+from lacuner.models.encoders.hashing import GROUPS, word_features
 from lacuner.models.encoders.lstm import LSTMConfig, lstm_from_words
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 
@@ -117,15 +117,15 @@ def test_context_reaches_as_far_as_the_layers_and_not_into_other_sentences():
 
 HASH = """
 import hashlib, json, sys
-from lacuner.models.encoders.hashing import word_bags
-bags = word_bags(json.loads(sys.argv[1]))
+from lacuner.models.encoders.hashing import word_features
+bags = word_features(json.loads(sys.argv[1]))
 print(hashlib.sha256(bags.ids.tobytes() + bags.offsets.tobytes()).hexdigest())
 """
 
 
 def test_hashes_do_not_depend_on_the_process():
     words = ["Ada", "Babbage", "5-FU", "伦", "naïve", "x" * 300]
-    bags = word_bags(words)
+    bags = word_features(words)
     here = hashlib.sha256(bags.ids.tobytes() + bags.offsets.tobytes()).hexdigest()
     for seed in ("0", "77"):
         env = {**os.environ, "PYTHONHASHSEED": seed}
@@ -134,7 +134,7 @@ def test_hashes_do_not_depend_on_the_process():
 
 
 def groups_of(words):
-    bags = word_bags(words)
+    bags = word_features(words)
     count = len(GROUPS)
     return [
         {
@@ -163,7 +163,7 @@ def test_what_the_features_say():
 
 
 def test_hashes_spread():
-    ids = word_bags([f"word{i}" for i in range(5000)]).ids
+    ids = word_features([f"word{i}" for i in range(5000)]).ids
     counts = np.bincount((np.unique(ids) % np.uint64(64)).astype(np.int64), minlength=64)
     assert counts.min() > 0.7 * counts.mean() and counts.max() < 1.3 * counts.mean()
 

@@ -11,7 +11,7 @@ from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.heads import build_head
 from lacuner.models.heads import span as span_module
 from lacuner.models.heads.crf import CRFHead
-from lacuner.models.heads.entity_type import EntityTypeHead, entity_and_type, joint_logs
+from lacuner.models.heads.entity_type import EntityTypeHead, joint_log_probs, split_entity_and_type
 from lacuner.models.heads.simplex import AngleOutput, simplex
 from lacuner.models.heads.span import SpanHead
 from lacuner.models.heads.token import TokenHead
@@ -113,11 +113,11 @@ def test_angle_logits_sum_to_zero():
 
 def test_joint_probabilities_of_entity_and_type():
     entity, types = torch.randn(7).double(), torch.randn(7, 3).double()
-    probs = joint_logs(entity, types).exp().numpy()
+    probs = joint_log_probs(entity, types).exp().numpy()
     s = 1 / (1 + np.exp(-entity.numpy()))
     t = np.exp(types.numpy()) / np.exp(types.numpy()).sum(-1, keepdims=True)
     np.testing.assert_allclose(probs, np.concatenate([1 - s[:, None], s[:, None] * t], 1), atol=1e-12)
-    far = joint_logs(torch.tensor([200.0, -200.0]), torch.zeros(2, 3))
+    far = joint_log_probs(torch.tensor([200.0, -200.0]), torch.zeros(2, 3))
     assert torch.isfinite(far).all()
 
 
@@ -145,7 +145,7 @@ def test_groups_of_widths_give_the_same_scores_and_gradients(variant, monkeypatc
     vectors, mask = vectors_and_mask()
     results = []
     for most in (2**24, 1):
-        monkeypatch.setattr(span_module, "MOST_AT_ONCE", most)
+        monkeypatch.setattr(span_module, "MAX_HIDDEN_VALUES", most)
         head.zero_grad()
         logits = head(vectors, mask).logits
         logits.square().sum().backward()
@@ -206,9 +206,9 @@ def test_dropout_forgets_the_same_features_at_every_word():
 
 def test_spans_can_be_asked_for_entity_and_type() -> None:
     logits = torch.randn(2, 3, 4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    asked = entity_and_type(SpanScores(logits, torch.ones(2, 3, 4, dtype=torch.bool)))
+    asked = split_entity_and_type(SpanScores(logits, torch.ones(2, 3, 4, dtype=torch.bool)))
     probs = logits.softmax(dim=-1)
     torch.testing.assert_close(asked.entity.sigmoid(), 1 - probs[..., 0])
     torch.testing.assert_close(asked.types.softmax(dim=-1), probs[..., 1:] / probs[..., 1:].sum(dim=-1, keepdim=True))
-    torch.testing.assert_close(joint_logs(asked.entity, asked.types), asked.logits)
-    assert entity_and_type(asked) is asked
+    torch.testing.assert_close(joint_log_probs(asked.entity, asked.types), asked.logits)
+    assert split_entity_and_type(asked) is asked

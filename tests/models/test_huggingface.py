@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.encoders import build_encoder
-from lacuner.models.encoders.huggingface import PretrainedConfig, fingerprint, open_pretrained, word_shape
+from lacuner.models.encoders.huggingface import HuggingFaceConfig, fingerprint, open_huggingface, word_shape
 from lacuner.models.heads import build_head
 from lacuner.models.model import Model
 from lacuner.models.storage import CONFIG, load, save
@@ -122,7 +122,7 @@ def encode(encoder, sentences=SENTENCES):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_word_has_a_vector_and_batches_change_nothing(kind, folders):
-    encoder = open_pretrained(str(folders[kind]))
+    encoder = open_huggingface(str(folders[kind]))
     features, batch, vectors = encode(encoder)
     lengths = [len(words) for words in SENTENCES]
     assert vectors.shape == (len(SENTENCES), max(lengths), encoder.width == 16 and 16)
@@ -136,7 +136,7 @@ def test_every_word_has_a_vector_and_batches_change_nothing(kind, folders):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sub_words_are_those_of_the_library_for_split_words(kind, folders):
-    encoder = open_pretrained(str(folders[kind]))
+    encoder = open_huggingface(str(folders[kind]))
     prefix = {"add_prefix_space": True} if kind == "roberta" else {}
     fast = transformers.AutoTokenizer.from_pretrained(folders[kind], **prefix)
     if kind == "roberta":
@@ -152,7 +152,7 @@ def test_sub_words_are_those_of_the_library_for_split_words(kind, folders):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_made_again_from_config_files_and_weights(kind, folders):
-    encoder = open_pretrained(str(folders[kind]), PretrainedConfig(pooling="mean"))
+    encoder = open_huggingface(str(folders[kind]), HuggingFaceConfig(pooling="mean"))
     config = json.loads(json.dumps(encoder.config()))
     assert str(folders[kind]) not in json.dumps(config)
     again = build_encoder(config, encoder.files())
@@ -162,8 +162,8 @@ def test_made_again_from_config_files_and_weights(kind, folders):
 
 
 def test_mean_pooling(folders):
-    first = open_pretrained(str(folders["bert"]))
-    mean = open_pretrained(str(folders["bert"]), PretrainedConfig(pooling="mean"))
+    first = open_huggingface(str(folders["bert"]))
+    mean = open_huggingface(str(folders["bert"]), HuggingFaceConfig(pooling="mean"))
     _, batch, vectors = encode(mean)
     with torch.no_grad():
         hidden = mean.model(batch.tensors["ids"], attention_mask=batch.tensors["attention"]).last_hidden_state
@@ -174,15 +174,15 @@ def test_mean_pooling(folders):
 
 
 def test_shapes_only_for_uncased_models_and_silent_at_first(folders):
-    assert not open_pretrained(str(folders["bert"])).uses_shapes
-    with_shapes = open_pretrained(str(folders["bert-uncased"]))
-    without = open_pretrained(str(folders["bert-uncased"]), PretrainedConfig(shapes=False))
+    assert not open_huggingface(str(folders["bert"])).uses_shapes
+    with_shapes = open_huggingface(str(folders["bert-uncased"]))
+    without = open_huggingface(str(folders["bert-uncased"]), HuggingFaceConfig(shapes=False))
     assert with_shapes.uses_shapes and not without.uses_shapes
     assert torch.allclose(encode(with_shapes)[2], encode(without)[2], atol=1e-6)
     torch.nn.init.normal_(with_shapes.shapes.weight)
     assert not torch.allclose(encode(with_shapes, [["ada"]])[2], encode(with_shapes, [["Ada"]])[2])
     assert torch.equal(encode(without, [["ada"]])[2], encode(without, [["Ada"]])[2])
-    roberta = [open_pretrained(str(folders["roberta"]), PretrainedConfig(shapes=shapes)) for shapes in (True, False)]
+    roberta = [open_huggingface(str(folders["roberta"]), HuggingFaceConfig(shapes=shapes)) for shapes in (True, False)]
     assert torch.allclose(encode(roberta[0])[2], encode(roberta[1])[2], atol=1e-5)
 
 
@@ -193,7 +193,7 @@ def test_word_shapes():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_limit_is_exact(kind, folders):
-    encoder = open_pretrained(str(folders[kind]))
+    encoder = open_huggingface(str(folders[kind]))
     word = next(word for words in SENTENCES for word in [*words, "a"] if encoder.count([word]).tolist() == [1])
     assert torch.isfinite(encode(encoder, [[word] * encoder.limit])[2]).all()
     with pytest.raises(ConfigError, match=f"takes {encoder.limit}"):
@@ -201,14 +201,14 @@ def test_the_limit_is_exact(kind, folders):
 
 
 def test_a_very_long_word_is_read_as_far_as_it_fits_and_counted(folders):
-    encoder = open_pretrained(str(folders["roberta"]))
+    encoder = open_huggingface(str(folders["roberta"]))
     features, _, vectors = encode(encoder, [["Ada"], ["xq" * 3000]])
-    assert features.cut == 1 and features.costs[1] <= encoder.limit and torch.isfinite(vectors).all()
+    assert features.truncated == 1 and features.costs[1] <= encoder.limit and torch.isfinite(vectors).all()
 
 
 def test_frozen_layers_and_checkpointing(folders):
-    plain = open_pretrained(str(folders["bert"]))
-    saving = open_pretrained(str(folders["bert"]), PretrainedConfig(frozen=1, checkpointing=True)).train()
+    plain = open_huggingface(str(folders["bert"]))
+    saving = open_huggingface(str(folders["bert"]), HuggingFaceConfig(frozen=1, checkpointing=True)).train()
     names = {name for name, parameter in saving.named_parameters() if not parameter.requires_grad}
     assert any(name.startswith("model.embeddings") for name in names) and any("layer.0." in name for name in names)
     assert not any("layer.1." in name for name in names)
@@ -223,7 +223,7 @@ def test_frozen_layers_and_checkpointing(folders):
         gradients.append([p.grad for name, p in encoder.named_parameters() if "layer.1.output" in name])
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
     with pytest.raises(ConfigError, match="2 layers"):
-        open_pretrained(str(folders["bert"]), PretrainedConfig(frozen=3))
+        open_huggingface(str(folders["bert"]), HuggingFaceConfig(frozen=3))
 
 
 class Bomb:
@@ -268,18 +268,18 @@ def test_bad_folders_are_refused_by_name_and_run_nothing(how, folders, tmp_path,
     monkeypatch.chdir(tmp_path)
     spoil(folders["bert"], folder, how)
     with pytest.raises(ModelFileError) as error:
-        open_pretrained(str(folder))
+        open_huggingface(str(folder))
     assert "model" in str(error.value.file) and "Traceback" not in str(error.value)
     assert not (tmp_path / "canary").exists()
 
 
 def test_a_path_that_is_not_there_is_not_looked_up_on_the_hub(tmp_path):
     with pytest.raises(ModelFileError, match="no such folder"):
-        open_pretrained(str(tmp_path / "nothing"))
+        open_huggingface(str(tmp_path / "nothing"))
 
 
 def test_a_bad_saved_encoder_is_refused(folders):
-    encoder = open_pretrained(str(folders["bert"]))
+    encoder = open_huggingface(str(folders["bert"]))
     config, files = encoder.config(), encoder.files()
     bad = [
         ({**config, "model": {**config["model"], "auto_map": {"AutoModel": "x"}}}, files),
@@ -297,14 +297,14 @@ def test_half_precision_weights_are_used_in_single_precision(folders, tmp_path):
     transformers.AutoModel.from_pretrained(folders["bert"]).half().save_pretrained(tmp_path)
     for file in folders["bert"].glob("tokenizer*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    encoder = open_pretrained(str(tmp_path))
+    encoder = open_huggingface(str(tmp_path))
     assert {parameter.dtype for parameter in encoder.parameters()} == {torch.float32}
-    assert np.allclose(encode(encoder)[2], encode(open_pretrained(str(folders["bert"])))[2], atol=0.05)
+    assert np.allclose(encode(encoder)[2], encode(open_huggingface(str(folders["bert"])))[2], atol=0.05)
 
 
 @pytest.mark.parametrize("kind", ["bert", "electra", "deberta-v2"])
 def test_a_saved_encoder_that_asks_for_too_much_allocates_nothing(kind, folders, tmp_path):
-    encoder = open_pretrained(str(folders[kind]))
+    encoder = open_huggingface(str(folders[kind]))
     save(Tagger(Model(encoder, build_head({"kind": "token", "labels": ["LOC"]}, encoder.width))), tmp_path)
     config = json.loads((tmp_path / CONFIG).read_text())
     assert load(tmp_path).labels == ("LOC",)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lacuner.data import Document, Span
-from lacuner.models.lookup import learn_names
+from lacuner.models.lookup import build_lookup_tagger
 from lacuner.models.storage import load, save
 
 SEEN = [
@@ -20,12 +20,12 @@ SEEN = [
 @pytest.mark.parametrize("words", [(), ((0, 4), (5, 9), (10, 14), (15, 19), (20, 21))])
 def test_names_are_found_where_they_stand(words: tuple[tuple[int, int], ...]) -> None:
     doc = Document("4", "From Rome York , New York"[:20] + ".", words=words)
-    [found] = learn_names(SEEN).predict([doc])
+    [found] = build_lookup_tagger(SEEN).predict([doc])
     assert found.spans == (Span(5, 9, "CITY", 1.0),) and found.complete is None
 
 
 def test_the_longest_name_counts_and_the_most_frequent_label(tmp_path: Path) -> None:
-    tagger = learn_names(SEEN)
+    tagger = build_lookup_tagger(SEEN)
     save(tagger, tmp_path)
     text = "New York and Rome"
     assert load(tmp_path)(text).spans == tagger(text).spans == (Span(0, 8, "CITY", 1.0), Span(13, 17, "CITY", 1.0))

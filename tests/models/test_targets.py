@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lacuner.data import Lost
 from lacuner.errors import CorpusError
 from lacuner.models.tag_sets import TagSet
-from lacuner.models.targets import span_targets, span_width, token_targets
+from lacuner.models.targets import choose_span_width, span_targets, token_targets
 from lacuner.models.types import Annotation
 
 LABELS = ("LOC", "PER")
@@ -120,7 +120,7 @@ def test_spans_outside_the_sentence_are_refused():
 
 
 def test_width_is_the_quantile_and_at_least_ten():
-    assert span_width([Annotation(5, [(0, 4, "PER")])]) == 10
-    assert span_width([]) == 10
+    assert choose_span_width([Annotation(5, [(0, 4, "PER")])]) == 10
+    assert choose_span_width([]) == 10
     spans = [(0, 1, "PER")] * 985 + [(0, 20, "PER")] * 10 + [(0, 50, "PER")] * 5
-    assert span_width([Annotation(50, spans)]) == 20
+    assert choose_span_width([Annotation(50, spans)]) == 20

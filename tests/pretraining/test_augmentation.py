@@ -65,7 +65,7 @@ def test_draws_differ_and_repeat_with_the_seed(model: MaskedLanguageModel) -> No
 
 def test_it_draws_from_the_five_best(model: MaskedLanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = torch.arange(model.head.size, dtype=torch.float32) / 10
-    monkeypatch.setattr(model.head, "logs", lambda vectors: scores.log_softmax(0).expand(len(vectors), -1))
+    monkeypatch.setattr(model.head, "log_probs", lambda vectors: scores.log_softmax(0).expand(len(vectors), -1))
     maker = augmenter(model, SENTENCES)
     found = maker._guess(np.ones(len(maker.units.numbers), dtype=bool))
     assert {number for number in found.tolist() if number >= 0} <= set(range(model.head.size - 5, model.head.size))

@@ -72,7 +72,7 @@ def test_measure_agrees_with_hiding_one_word_at_a_time() -> None:
             inputs[place] = made.head.mask
             with torch.no_grad():
                 batch = units.collate(made, np.array([number]), inputs)
-                logs.append(made.head.logs(units.vectors(made, batch)[0, i]).numpy())
+                logs.append(made.head.log_probs(units.vectors(made, batch)[0, i]).numpy())
             place += 1
     known = [(log, number) for log, number in zip(logs, units.numbers, strict=True) if number >= 0]
     assert row["top1"] == pytest.approx(sum(log.argmax() == n for log, n in known) / 8, abs=1e-5)
@@ -88,7 +88,7 @@ def test_the_step_is_the_mean_over_what_is_asked_for() -> None:
     assert (found.size, found.known, found.positions) == (2, 2, 8)
     with torch.no_grad():
         vectors = units.vectors(made, units.collate(made, np.arange(4), inputs))
-        want = -made.head.logs(vectors[0, 0])[0] - made.head.logs(vectors[3, 1])[1]
+        want = -made.head.log_probs(vectors[0, 0])[0] - made.head.log_probs(vectors[3, 1])[1]
     torch.testing.assert_close(found.total, want)
 
 
@@ -99,10 +99,10 @@ def test_a_large_vocabulary_is_guessed_in_two_steps(monkeypatch: pytest.MonkeyPa
     head = MaskedWordHead(16, [str(i) for i in range(50)])
     assert isinstance(head.output, torch.nn.AdaptiveLogSoftmaxWithLoss)
     vectors, wanted = torch.randn(7, 16), torch.tensor([0, 3, 19, 20, 30, 49, 5])
-    logs = head.logs(vectors)
+    logs = head.log_probs(vectors)
     torch.testing.assert_close(logs.exp().sum(-1), torch.ones(7))
     torch.testing.assert_close(head.losses(vectors, wanted), -logs[torch.arange(7), wanted])
-    assert head.logs(vectors.view(1, 7, 16)).shape == (1, 7, 50)
+    assert head.log_probs(vectors.view(1, 7, 16)).shape == (1, 7, 50)
     assert len(head.losses(vectors[:0], wanted[:0])) == 0
 
 

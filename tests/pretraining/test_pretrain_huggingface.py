@@ -19,7 +19,7 @@ from lacuner.config import load_config
 from lacuner.data import Document
 from lacuner.errors import ConfigError
 from lacuner.models.config import EncoderConfig
-from lacuner.models.encoders.huggingface import open_pretrained
+from lacuner.models.encoders.huggingface import open_huggingface
 from lacuner.models.encoders.huggingface_mlm import open_masked_head
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
@@ -66,7 +66,7 @@ def make_model(folder: Path, kind: str = "bert", head: bool = True, mask: bool =
 @pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "distilbert", "modernbert"])
 def test_a_checkpoints_own_head_guesses_as_the_library_does(kind: str, tmp_path: Path) -> None:
     folder = str(make_model(tmp_path, kind))
-    encoder = open_pretrained(folder)
+    encoder = open_huggingface(folder)
     head, own = open_masked_head(folder, encoder)
     assert own
     model = MaskedLanguageModel(encoder, head).eval()
@@ -82,7 +82,7 @@ def test_a_checkpoints_own_head_guesses_as_the_library_does(kind: str, tmp_path:
 
 def test_a_checkpoint_without_one_gets_a_new_head_tied_to_its_embeddings(tmp_path: Path) -> None:
     folder = str(make_model(tmp_path, head=False))
-    encoder = open_pretrained(folder)
+    encoder = open_huggingface(folder)
     head, own = open_masked_head(folder, encoder)
     assert not own and open_masked_model(EncoderConfig(name=f"hf:{folder}")) is None
     head.losses(torch.randn(3, 16), torch.tensor([5, 6, 7])).sum().backward()
@@ -94,7 +94,7 @@ def test_a_checkpoint_without_one_gets_a_new_head_tied_to_its_embeddings(tmp_pat
 def test_a_tokenizer_without_a_mask_is_one_sentence(tmp_path: Path) -> None:
     folder = str(make_model(tmp_path, mask=False))
     with pytest.raises(ConfigError, match="has no mask"):
-        open_masked_head(folder, open_pretrained(folder))
+        open_masked_head(folder, open_huggingface(folder))
     assert open_masked_model(EncoderConfig(name=f"hf:{folder}")) is None, "then a recipe says that augmentation is off"
 
 
@@ -123,7 +123,7 @@ def test_kinds_of_sub_words_that_are_bytes() -> None:
 
 def test_whole_words_are_hidden_whole(tmp_path: Path) -> None:
     folder = str(make_model(tmp_path))
-    encoder = open_pretrained(folder)
+    encoder = open_huggingface(folder)
     model = MaskedLanguageModel(encoder, open_masked_head(folder, encoder)[0])
     units = prepare_units(model, [[doc.text[a:b] for a, b in doc.words or ()] for doc in DOCS])
     assert len(units.numbers) > len(set(units.word.tolist())), "some words have several sub-words"
@@ -155,7 +155,7 @@ def test_pretraining_learns_and_is_kept(head: bool, tmp_path: Path) -> None:
 
 def test_sub_words_are_replaced_by_their_like(tmp_path: Path) -> None:
     folder = str(make_model(tmp_path))
-    encoder = open_pretrained(folder)
+    encoder = open_huggingface(folder)
     model = MaskedLanguageModel(encoder, open_masked_head(folder, encoder)[0])
     sentences = [[doc.text[a:b] for a, b in doc.words or ()] for doc in DOCS]
     maker = augmenter(model, sentences)

@@ -15,10 +15,11 @@ from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError
+from lacuner.models.config import EntityTypeHeadConfig
 from lacuner.models.storage import load
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import noise_robust, roster
-from lacuner.recipes.roster import SPANS, WORDS, Config, RosterHeadConfig, suited
+from lacuner.recipes.roster import SPANS, WORDS, Config, suited
 from lacuner.techniques.self_training import sharpen
 from lacuner.trainer.train import Trained, train
 from lacuner.training.dataset import Believed, believed_set
@@ -53,7 +54,7 @@ def test_sharpened_labels_equal_numpy() -> None:
 
 
 def believed(tmp_path: Path, docs: list[Document]) -> tuple[Any, Believed]:
-    config = suited(Config(head=RosterHeadConfig()), docs)
+    config = suited(Config(head=EntityTypeHeadConfig()), docs)
     model = new_model(config.encoder, config.head, docs, Run(tmp_path, {"seed": 1}))
     return model, believed_set(model, docs, Lost())
 
@@ -71,7 +72,7 @@ def test_what_the_model_does_not_believe_is_left_out(tmp_path: Path, monkeypatch
     assert words_of(doc)[4] == (12, 14)
     joint = opinion(weak, [0.1, 0.1, 0.9, 0.1, 0.99, 0.99], [[0.9, 0.1], [0.9, 0.1], *[[0.5, 0.5]] * 4])
     monkeypatch.setattr(noise_robust, "score_corpus", lambda *_: joint)
-    words = suited(Config(head=RosterHeadConfig()), [doc])
+    words = suited(Config(head=EntityTypeHeadConfig()), [doc])
     kept = noise_robust.kept_words(model, weak, words.model_copy(update={"guard": 1.0})).tolist()
     assert kept == [True, False, False, True, True, True]
     # of B all would be lost, of O half

@@ -24,7 +24,7 @@ from lacuner.models.tagger import Tagger
 from lacuner.models.types import Batch, SpanScores
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES, negative_sampling, nrces
-from lacuner.sampling.span_negatives import how_many
+from lacuner.sampling.span_negatives import negatives_per_sentence
 from lacuner.techniques.cross_fitting import judged_by_halves
 from lacuner.trainer.train import train
 from lacuner.training.dataset import SpanSet
@@ -73,7 +73,7 @@ def test_a_step_learns_from_labels_and_as_many_negatives_as_stated(
     _, targets = spans.data.batch(indices)
     assert not (drawn & targets.known).any(), "a labelled span is never a negative"
     words = torch.from_numpy(spans.data.features.lengths[indices])
-    assert drawn.sum((1, 2)).tolist() == how_many(words, 0.5).tolist()
+    assert drawn.sum((1, 2)).tolist() == negatives_per_sentence(words, 0.5).tolist()
     assert found.known == float(drawn.sum() + targets.known.sum())
 
 
@@ -121,9 +121,11 @@ def test_weighted_negatives_follow_their_weights(weak: list[Document], tmp_path:
 
 def test_the_models_own_opinion_is_asked(weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[float, str]] = []
-    real = negative_sampling.weights
+    real = negative_sampling.sampling_weights
     monkeypatch.setattr(
-        negative_sampling, "weights", lambda logits, mu, margin: asked.append((mu, margin)) or real(logits, mu, margin)
+        negative_sampling,
+        "sampling_weights",
+        lambda logits, mu, margin: asked.append((mu, margin)) or real(logits, mu, margin),
     )
     spans = spans_of(weak, tmp_path)
     config = load_config(negative_sampling.Config, settings=["sampler=weighted", "mu=3.0", "margin=types"])
@@ -145,8 +147,8 @@ def test_cross_entropy_fades_with_the_epochs(
     weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     betas: list[float] = []
-    real = nrces.nrces
-    monkeypatch.setattr(nrces, "nrces", lambda *args: betas.append(args[2]) or real(*args))
+    real = nrces.nrces_loss
+    monkeypatch.setattr(nrces, "nrces_loss", lambda *args: betas.append(args[2]) or real(*args))
     config = load_config(nrces.Config, settings=["w=2.0", "train.epochs=3", "train.budget=4096"])
     train("nrces", Splits(weak=weak), tmp_path, config)
     assert list(dict.fromkeys(betas)) == pytest.approx([1.0, exp(-0.5), exp(-1.0)])

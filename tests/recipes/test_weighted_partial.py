@@ -12,7 +12,7 @@ import torch
 
 from lacuner.config import load_config
 from lacuner.data import Document, Lost, Span, Splits
-from lacuner.models.heads.crf import best_path
+from lacuner.models.heads.crf import viterbi
 from lacuner.models.types import Targets
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import weighted_partial
@@ -57,7 +57,7 @@ def test_a_guess_agrees_with_the_labels(weights: Literal["soft", "hard"], believ
         ]
         for i in free:  # without labels it is the best path of the sentence
             start = int(data.features.lengths[:i].sum())
-            path = best_path(data.model(data.model.encoder.collate(data.features, [int(i)])))[0]
+            path = viterbi(data.model(data.model.encoder.collate(data.features, [int(i)])))[0]
             assert row[start : start + len(path)].argmax(-1).tolist() == path.tolist()
 
 

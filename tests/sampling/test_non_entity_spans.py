@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.sampling.non_entity_spans import draw_spans
+from lacuner.sampling.non_entity_spans import sample_non_entity_spans
 
 
 def corpus(seed, sentences=40):
@@ -35,7 +35,7 @@ def test_what_is_drawn(widest, wanted):
     for seed in range(5):
         free, offsets, lengths = corpus(seed)
         before = free.copy()
-        start, end = draw_spans(free, offsets, np.full(len(lengths), wanted), widest)
+        start, end = sample_non_entity_spans(free, offsets, np.full(len(lengths), wanted), widest)
         assert (free == before).all()
         spans = set(zip(start.tolist(), end.tolist(), strict=True))
         assert len(spans) == len(start) and spans <= set(candidates(free, offsets, widest))
@@ -56,7 +56,7 @@ def test_candidates_are_equally_likely():
     seen: Counter[tuple[int, int]] = Counter()
     torch.manual_seed(0)
     for _ in range(6000):
-        start, end = draw_spans(free, offsets, np.array([1, 1]), 2)
+        start, end = sample_non_entity_spans(free, offsets, np.array([1, 1]), 2)
         seen.update(zip(start.tolist(), end.tolist(), strict=True))
     assert set(seen) == set(every)
     for (a, b), n in [((0, 5), 6), ((5, 7), 3)]:
@@ -82,7 +82,7 @@ def test_pairs_are_as_likely_as_drawn_one_after_another():
     ours: Counter[frozenset[tuple[int, int]]] = Counter()
     slow: Counter[frozenset[tuple[int, int]]] = Counter()
     for _ in range(6000):
-        start, end = draw_spans(free, offsets, np.array([2]), 3)
+        start, end = sample_non_entity_spans(free, offsets, np.array([2]), 3)
         ours[frozenset(zip(start.tolist(), end.tolist(), strict=True))] += 1
         slow[naive(free, offsets, 2, 3, rng)] += 1
     assert set(ours) == set(slow) and len(ours) > 5
@@ -94,12 +94,12 @@ def test_the_same_seed_draws_the_same():
     drawn = []
     for seed in (3, 3, 4):
         torch.manual_seed(seed)
-        drawn.append(draw_spans(free, offsets, lengths // 4, 5)[0].tolist())
+        drawn.append(sample_non_entity_spans(free, offsets, lengths // 4, 5)[0].tolist())
     assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_nothing_to_draw_from():
     none = np.zeros(0, dtype=bool)
-    start, end = draw_spans(none, np.array([0]), np.zeros(0, dtype=np.int64), 3)
+    start, end = sample_non_entity_spans(none, np.array([0]), np.zeros(0, dtype=np.int64), 3)
     assert len(start) == len(end) == 0
-    assert len(draw_spans(np.array([False]), np.array([0, 1]), np.array([3]), 3)[0]) == 0
+    assert len(sample_non_entity_spans(np.array([False]), np.array([0, 1]), np.array([3]), 3)[0]) == 0

@@ -7,7 +7,13 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from lacuner.sampling.span_negatives import draw, draw_by_rank, entropy, how_many, weights
+from lacuner.sampling.span_negatives import (
+    negatives_per_sentence,
+    sample_by_rank,
+    sample_negatives,
+    sampling_weights,
+    span_entropy,
+)
 
 
 def random_candidates(seed=0):
@@ -16,16 +22,16 @@ def random_candidates(seed=0):
 
 
 def test_how_many_is_the_ceiling_also_where_the_product_is_whole_but_for_rounding():
-    assert how_many(torch.tensor([0, 1, 2, 3, 20, 100]), 0.35).tolist() == [0, 1, 1, 2, 7, 35]
-    assert how_many(torch.tensor([10, 30, 70]), 0.1).tolist() == [1, 3, 7]
-    assert how_many(torch.arange(0, 100_000, 10), 0.3).tolist() == list(range(0, 30_000, 3))
+    assert negatives_per_sentence(torch.tensor([0, 1, 2, 3, 20, 100]), 0.35).tolist() == [0, 1, 1, 2, 7, 35]
+    assert negatives_per_sentence(torch.tensor([10, 30, 70]), 0.1).tolist() == [1, 3, 7]
+    assert negatives_per_sentence(torch.arange(0, 100_000, 10), 0.3).tolist() == list(range(0, 30_000, 3))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_as_many_as_wanted_or_as_there_are_and_only_candidates(weighted):
     for seed in range(20):
         candidates, counts = random_candidates(seed), torch.tensor([3, 3, 0, 4, 100])
-        drawn = draw(candidates, counts, torch.randn(candidates.shape) * 50 if weighted else None)
+        drawn = sample_negatives(candidates, counts, torch.randn(candidates.shape) * 50 if weighted else None)
         assert not (drawn & ~candidates).any()
         assert drawn.sum((1, 2)).tolist() == torch.minimum(candidates.sum((1, 2)), counts).tolist()
 
@@ -35,7 +41,7 @@ def test_the_same_seed_draws_the_same():
     found = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        found.append(draw(candidates, counts, torch.zeros(candidates.shape)))
+        found.append(sample_negatives(candidates, counts, torch.zeros(candidates.shape)))
     assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
 
 
@@ -49,7 +55,7 @@ def test_each_set_is_as_frequent_as_drawing_one_after_another_would_make_it():
     times = 40_000
     torch.manual_seed(5)
     logs = torch.tensor(weight).log().float().expand(times, 4)
-    drawn = draw(torch.ones(times, 4, dtype=torch.bool), torch.full((times,), 2), logs)
+    drawn = sample_negatives(torch.ones(times, 4, dtype=torch.bool), torch.full((times,), 2), logs)
     pairs = drawn.nonzero()[:, 1].view(times, 2).numpy()
     seen = [int(((pairs[:, 0] == a) & (pairs[:, 1] == b)).sum()) for a, b in expected]
     assert chisquare(seen, np.array(list(expected.values())) * times).pvalue > 0.001
@@ -60,7 +66,7 @@ def test_each_set_is_as_frequent_as_drawing_one_after_another_would_make_it():
 def test_uniform_is_uniform():
     torch.manual_seed(3)
     candidates = torch.tensor([True, False, True, True]).expand(30_000, 4)
-    drawn = draw(candidates, torch.full((30_000,), 1))
+    drawn = sample_negatives(candidates, torch.full((30_000,), 1))
     assert chisquare(drawn.sum(0)[[0, 2, 3]].numpy()).pvalue > 0.001
 
 
@@ -68,7 +74,7 @@ def test_uniform_is_uniform():
 def test_weights_equal_the_formula(margin):
     torch.manual_seed(0)
     logits = torch.randn(2, 3, 2, 4, dtype=torch.float32) * 3
-    found = weights(logits, 8.0, margin).numpy()
+    found = sampling_weights(logits, 8.0, margin).numpy()
     for at in np.ndindex(2, 3, 2):
         z = np.exp(logits[at].numpy().astype(float))
         z /= z.sum()
@@ -80,9 +86,11 @@ def test_weights_equal_the_formula(margin):
 def test_certain_spans_have_finite_weights():
     sure = torch.tensor([[1e4, -1e4, 0.0], [-1e4, 1e4, 0.0]]).view(1, 2, 1, 3)
     for margin in ("types", "all"):
-        assert torch.isfinite(weights(sure, 8.0, margin)).all()
-    assert (entropy(sure) == 0).all()
-    drawn = draw(torch.ones(1, 2, 1, dtype=torch.bool), torch.tensor([1]), weights(sure, 8.0, "types") * 1e3)
+        assert torch.isfinite(sampling_weights(sure, 8.0, margin)).all()
+    assert (span_entropy(sure) == 0).all()
+    drawn = sample_negatives(
+        torch.ones(1, 2, 1, dtype=torch.bool), torch.tensor([1]), sampling_weights(sure, 8.0, "types") * 1e3
+    )
     assert drawn.sum() == 1
 
 
@@ -100,12 +108,12 @@ def test_by_rank(rank, count, expected):
     """Entropies lie far from each other at one end: the middle is the middle of the ranks, not of the values."""
     uncertainty = torch.tensor([[0.0, 0.01, 0.02, 0.03, 1.0, 1.1, 1.2, 9.0]])
     candidates = torch.tensor([[True] * 7 + [False]])
-    drawn = draw_by_rank(candidates, torch.tensor([count]), uncertainty, rank)
+    drawn = sample_by_rank(candidates, torch.tensor([count]), uncertainty, rank)
     assert set(drawn.nonzero()[:, 1].tolist()) == expected
-    assert not draw_by_rank(candidates & False, torch.tensor([count]), uncertainty, rank).any()
+    assert not sample_by_rank(candidates & False, torch.tensor([count]), uncertainty, rank).any()
 
 
 def test_equal_uncertainties_are_ordered_at_random():
     torch.manual_seed(0)
     same, every = torch.zeros(200, 10), torch.ones(200, 10, dtype=torch.bool)
-    assert draw_by_rank(every, torch.full((200,), 3), same, "top").any(dim=0).all()
+    assert sample_by_rank(every, torch.full((200,), 3), same, "top").any(dim=0).all()

@@ -23,8 +23,8 @@ from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Features
-from lacuner.models.windows import Sentences, annotation_of, cut_sentences, within
-from lacuner.sampling.span_negatives import entropy
+from lacuner.models.windows import Sentences, annotation_of, cut_sentences, restrict_to_window
+from lacuner.sampling.span_negatives import span_entropy
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.dataset import TrainingSet
 
@@ -50,7 +50,7 @@ class MissamplingProbe:
             self._data, self._entities = data, entities(data, self._docs)
         wrong = drawn & self._entities.collate(indices).known.to(drawn.device)
         found = torch.stack(
-            [drawn.sum().double(), wrong.sum().double(), entropy(logits.detach()[drawn]).sum().double()]
+            [drawn.sum().double(), wrong.sum().double(), span_entropy(logits.detach()[drawn]).sum().double()]
         ).cpu()
         self._sums = found if self._sums is None else self._sums + found
 
@@ -73,7 +73,7 @@ def entities(data: TrainingSet, docs: Sequence[Document]) -> CorpusTargets:
     said = [annotation_of(doc, Lost()) for doc in docs]
     whole = np.bincount(sentences.document, minlength=len(docs)) == 1
     places = zip(sentences.document.tolist(), sentences.windows, strict=True)
-    mine = [said[number] if whole[number] else within(said[number], window) for number, window in places]
+    mine = [said[number] if whole[number] else restrict_to_window(said[number], window) for number, window in places]
     found: CorpusTargets = head.targets(anonymous(mine, head.labels[0]), Lost())
     return found
 

@@ -20,9 +20,9 @@ from lacuner.audit.aligned_gold import aligned, anonymous
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError
-from lacuner.models.targets import span_targets, span_width
+from lacuner.models.targets import choose_span_width, span_targets
 from lacuner.models.windows import annotation_of
-from lacuner.sampling.span_negatives import draw, how_many
+from lacuner.sampling.span_negatives import negatives_per_sentence, sample_negatives
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ def simulated(words: int, rate: float, times: int = 1000, seed: int = 1) -> floa
         torch.manual_seed(seed)
         for first in range(0, times, at_once):
             rows = min(at_once, times - first)
-            taken = draw(torch.ones(rows, candidates, dtype=torch.bool), torch.full((rows,), drawn))
+            taken = sample_negatives(torch.ones(rows, candidates, dtype=torch.bool), torch.full((rows,), drawn))
             clean += int((~taken[:, :missing].any(dim=1)).sum())
     return clean / times
 
 
 def _worst(words: int, rate: float) -> tuple[int, int, int]:
     spans = words * (words + 1) // 2
-    return spans, isqrt(words), min(int(how_many(torch.tensor([words]), rate)), spans)
+    return spans, isqrt(words), min(int(negatives_per_sentence(torch.tensor([words]), rate)), spans)
 
 
 def least_words(rate: float) -> int:
@@ -140,14 +140,14 @@ def chances(weak: Sequence[Document], gold: Sequence[Document], rate: float, wid
     given, real = (
         ([annotation_of(doc, Lost()) for doc in docs] for docs in zip(*pairs, strict=True)) if pairs else ([], [])
     )
-    widths = widths or span_width(given)
+    widths = widths or choose_span_width(given)
     labels = sorted({span[2] for annotation in (*given, *real) for span in annotation.spans})
     known = span_targets(given, labels, widths, Lost())
     open_ = span_targets([replace(each, complete=True) for each in given], labels, widths, Lost()).known & ~known.known
     entity = span_targets(anonymous(real, ""), ("",), widths, Lost()).known
     candidates, missing = (_by_sentence(each, known.offsets) for each in (open_, open_ & entity))
     words = np.diff(known.offsets)
-    drawn = np.minimum(how_many(torch.from_numpy(words), rate).numpy(), candidates)
+    drawn = np.minimum(negatives_per_sentence(torch.from_numpy(words), rate).numpy(), candidates)
     return Chances(words, candidates, missing, drawn)
 
 

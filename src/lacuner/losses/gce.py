@@ -22,7 +22,7 @@ def gce(logs: Tensor, q: float) -> Tensor:
     return -logs if q == 0 else -torch.expm1(q * logs) / q
 
 
-def entity_type_gce(scores: EntityTypeScores, targets: Targets, q: float) -> tuple[Tensor, Tensor]:
+def entity_type_gce_loss(scores: EntityTypeScores, targets: Targets, q: float) -> tuple[Tensor, Tensor]:
     """The loss of the entity head at all known words, and of the type head at the labelled ones: unreduced.
 
     What it does: generalised cross entropy of both heads. A word's weight counts at the entity head if it is O, at the

@@ -14,7 +14,7 @@ Sigmoid = Literal["bounded", "printed", "margin"]
 Part = Literal["ce", "faded", "both"]
 
 
-def nrces(
+def nrces_loss(
     scores: SpanScores,
     targets: Targets,
     beta: float,

@@ -9,7 +9,7 @@ from torch.nn import functional
 from lacuner.models.types import EntityTypeScores, Targets
 
 
-def entity_type_soft(scores: EntityTypeScores, targets: Targets) -> tuple[Tensor, Tensor]:
+def entity_type_soft_loss(scores: EntityTypeScores, targets: Targets) -> tuple[Tensor, Tensor]:
     """The loss of the entity head and of the type head against `targets.probs` (O, then the types): unreduced.
 
     What it does: binary cross entropy of the entity head against `1 - P(O)`; KL of the type head from the rest, made to

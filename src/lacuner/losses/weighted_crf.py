@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lacuner.models.heads.crf import known_tags, log_sum
+from lacuner.models.heads.crf import allowed_tags, log_partition
 from lacuner.models.types import CRFScores, Targets
 
 
@@ -26,19 +26,7 @@ def weighted_crf_loss(scores: CRFScores, targets: Targets) -> Tensor:
     weighed = ~known & (targets.probs > 0).any(dim=-1, keepdim=True)
     # the weights are no matter of the model: they shift the scores above the line, and have no gradient
     logs = torch.where(weighed, targets.probs.clamp(min=1e-30).log(), 0.0).to(scores.logits.dtype)
-    fixed = known_tags(scores, targets) & (~weighed | (targets.probs > 0))
-    above = log_sum(scores, scores.logits + logs, scores.mask, fixed, None)
-    below = log_sum(scores, scores.logits, scores.mask, torch.ones_like(fixed), None)
+    fixed = allowed_tags(scores, targets) & (~weighed | (targets.probs > 0))
+    above = log_partition(scores, scores.logits + logs, scores.mask, fixed, None)
+    below = log_partition(scores, scores.logits, scores.mask, torch.ones_like(fixed), None)
     return torch.where((known | weighed).any(dim=2).any(dim=1), below - above, 0.0)
-
-
-def tag_marginals(scores: CRFScores, targets: Targets | None = None) -> Tensor:
-    """The probability of each tag at each word `[batch, words, tags]`, given what is known, if anything is.
-
-    It is the gradient of the log of the sum over all sequences that agree with what is known.
-    """
-    allowed = torch.ones_like(scores.logits, dtype=torch.bool) if targets is None else known_tags(scores, targets)
-    with torch.enable_grad():
-        logits = scores.logits.detach().requires_grad_()
-        (found,) = torch.autograd.grad(log_sum(scores, logits, scores.mask, allowed, None).sum(), logits)
-    return found

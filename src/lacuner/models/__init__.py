@@ -8,7 +8,7 @@ from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead
 from lacuner.models.heads.span import SpanHead
 from lacuner.models.heads.token import TokenHead
-from lacuner.models.targets import CorpusTargets, span_width
+from lacuner.models.targets import CorpusTargets, choose_span_width
 
 __all__ = [
     "CRFHead",
@@ -22,6 +22,6 @@ __all__ = [
     "TokenHead",
     "build_encoder",
     "build_head",
+    "choose_span_width",
     "lstm_from_words",
-    "span_width",
 ]

@@ -1,4 +1,4 @@
-"""TODO docstring."""
+"""Settings of encoders and heads, and the narrower head settings of recipes that work with some heads only."""
 
 from __future__ import annotations
 
@@ -9,68 +9,93 @@ from pydantic import Field
 
 from lacuner.config import Config, OnlyWith
 
-MOST_WIDTHS = 1024
-"""The widest span, in words, that a model may score: no weight shows how many there are."""
+MAX_SPAN_WIDTH = 1024
+"""Widest span, in words, that a head may score. The `product` scorer has no weight that would limit it."""
 
 _HF = OnlyWith("name", ("hf",))
-
-
 _TAGS = OnlyWith("kind", ("token", "crf"))
-
-
 _SPANS = OnlyWith("kind", ("span",))
+_Threshold = Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"]
 
 
 class EncoderConfig(Config):
-    """What turns words into vectors."""
+    """Settings of the encoder: words to vectors."""
 
     name: str = "tiny"
-    """`tiny`, `lstm`, `hf:NAME_OR_PATH`, or `run:PATH` for the encoder of another run."""
+    """Encoder: `tiny`, `lstm`, `hf:NAME_OR_PATH` (Hugging Face), or `run:PATH` (the encoder of another run)."""
     vectors: Annotated[Path | None, OnlyWith("name", ("lstm",))] = None
-    """`lstm`: a text file of pretrained word vectors."""
+    """`lstm`: text file of pre-trained word vectors. None: random vectors."""
     pooling: Annotated[Literal["first", "mean"], _HF] = "first"
-    """`hf`: a word's vector is that of its first sub-word, or the mean of all."""
+    """`hf`: vector of a word: that of its first sub-word, or the mean of all its sub-words."""
     frozen: Annotated[int, _HF] = Field(0, ge=0)
-    """`hf`: how many of the lowest layers stay as they are."""
+    """`hf`: number of lowest layers whose weights are not trained; above 0 the embeddings are frozen too."""
     checkpointing: Annotated[bool, _HF] = False
-    """`hf`: save memory by computing everything twice."""
+    """`hf`: gradient checkpointing: less memory, more computation."""
 
 
 class HeadConfig(Config):
-    """What turns vectors into labels."""
+    """Settings of the head: vectors to labels."""
 
     kind: Literal["token", "crf", "span", "entity_type"] = "span"
+    """Head: token classifier, CRF, span classifier, or entity and type as two classifiers."""
     scheme: Annotated[Literal["BIO", "BIOES", "IO"], _TAGS] = "BIO"
-    """`token`, `crf`: the tags."""
+    """`token`, `crf`: tag scheme."""
     angle: Annotated[bool, _TAGS] = False
-    """`token`, `crf`: the angle-based output of two-step learning."""
+    """`token`, `crf`: angle-based output layer of two-step learning."""
     variant: Annotated[Literal["width", "product"], _SPANS] = "width"
-    """`span`: how a span is scored."""
-    width: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MOST_WIDTHS)
-    """`span`: the widest span in words; None: what the labelled spans need."""
-    threshold: Annotated[Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"], _SPANS] = "argmax"
-    """`span`: how probable a label must be for a span to be found, be it less probable than none; `argmax`: more
-    probable than none; `dev`: what is best on dev, if there is any."""
+    """`span`: span scorer: with a width embedding (NRCES), or with the product of both ends (negative sampling)."""
+    width: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MAX_SPAN_WIDTH)
+    """`span`: width of the widest span, in words. None: chosen from the labelled spans."""
+    threshold: Annotated[_Threshold, _SPANS] = "argmax"
+    """`span`: decision threshold. A number: minimum label probability. `argmax`: the label must beat O. `dev`: the
+    value with the best dev F1 (without dev, as `argmax`)."""
     dropout: float = Field(0.3, ge=0, lt=1)
+    """Dropout rate on word vectors."""
 
 
 class SequenceHeadConfig(HeadConfig):
-    """What turns vectors into tags."""
+    """Settings of a head that tags words, a CRF by default."""
 
     kind: Literal["crf", "token"] = "crf"
+    """Head: CRF or token classifier."""
 
 
 class CRFHeadConfig(HeadConfig):
-    """What turns vectors into tags: only a CRF knows how probable the labels of a sentence are."""
+    """Settings of a CRF, for recipes that need the likelihood of a whole tag sequence."""
 
     kind: Literal["crf"] = "crf"
+    """Head: CRF."""
+
+
+class TokenHeadConfig(HeadConfig):
+    """Settings of a token classifier, for recipes whose loss is one of single words."""
+
+    kind: Literal["token"] = "token"
+    """Head: token classifier."""
+
+
+class AngleHeadConfig(HeadConfig):
+    """Settings of a head that tags words, with angle-based output by default (two-step learning)."""
+
+    kind: Literal["token", "crf"] = "token"
+    """Head: token classifier or CRF."""
+    angle: bool = True
+    """Angle-based output layer of two-step learning."""
+
+
+class EntityTypeHeadConfig(HeadConfig):
+    """Settings of a head that separates entity from type (RoSTER), per word or per span."""
+
+    kind: Literal["entity_type", "span"] = "entity_type"
+    """Head: entity and type as two classifiers over words, or a span classifier."""
 
 
 class SpanHeadConfig(HeadConfig):
-    """The head of a recipe that is about spans."""
+    """Settings of a span classifier, its threshold tuned on dev by default."""
 
     kind: Literal["span"] = "span"
-    threshold: Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"] = "dev"
-    """How probable a label must be for a span to be found, be it less probable than none; `argmax`: more probable than
-    none; `dev`: what is best on dev, if there is any. What learned from few negatives finds too much, what learned from
-    gaps too little, and this mends much of both."""
+    """Head: span classifier."""
+    threshold: _Threshold = "dev"
+    """Decision threshold. A number: minimum label probability. `argmax`: the label must beat O. `dev`: the value with
+    the best dev F1 (without dev, as `argmax`). Tuning matters: after negative sampling a model predicts too many
+    entities, after training on missing labels too few."""

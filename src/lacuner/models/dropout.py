@@ -27,7 +27,7 @@ def drop_features(vectors: Tensor, rate: float, training: bool) -> Tensor:
     return vectors * (keep.to(vectors.dtype) / (1 - rate))
 
 
-def drop_each(vectors: Tensor, rate: float, training: bool) -> Tensor:
+def drop_values(vectors: Tensor, rate: float, training: bool) -> Tensor:
     """Ordinary dropout, drawn faster than torch draws on a CPU."""
     if not training or rate == 0:
         return vectors

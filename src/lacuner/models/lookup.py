@@ -40,7 +40,7 @@ class LookupTagger:
         return doc
 
 
-def learn_names(docs: Iterable[Document]) -> LookupTagger:
+def build_lookup_tagger(docs: Iterable[Document]) -> LookupTagger:
     """The labelled names of some documents."""
     seen: dict[str, Counter[str]] = {}
     for doc in docs:

@@ -17,7 +17,7 @@ from lacuner.models.encoders import build_encoder
 from lacuner.models.heads import MASKED_HEADS, build_head, build_masked_head
 from lacuner.models.model import AnyModel, MaskedLanguageModel, Model
 
-_MOST_COMPUTED = 2**28
+MAX_BUFFER_BYTES = 2**28
 """Bytes that a model may have beside its weights (tables that are computed, not learned)."""
 
 
@@ -26,7 +26,7 @@ def build_model(config: Mapping[str, Any], files: Mapping[str, bytes], weights: 
 
     First it is built without numbers: settings that ask for anything but these weights allocate nothing.
     """
-    with torch.device("meta"), _NoNumbers(), _no_more_than(weights):
+    with torch.device("meta"), _NoNumbers(), limit_size(weights):
         model = _build(config, files)
     asked = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     there = {name: tuple(tensor.shape) for name, tensor in weights.items()}
@@ -35,7 +35,7 @@ def build_model(config: Mapping[str, Any], files: Mapping[str, bytes], weights: 
             sizes = [shape if shape is None else list(shape) for shape in (asked.get(name), there.get(name))]
             raise ModelFileError(f"the settings ask for {name} of size {sizes[0]}, the weights have {sizes[1]}")
     computed = sum(tensor.nbytes for name, tensor in model.named_buffers() if name not in there)
-    if computed > _MOST_COMPUTED:
+    if computed > MAX_BUFFER_BYTES:
         raise ModelFileError(f"the settings ask for {computed:,} bytes beside the weights")
     model = _build(config, files)
     model.load_state_dict(dict(weights))
@@ -60,7 +60,7 @@ class _NoNumbers(TorchFunctionMode):
 
 
 @contextmanager
-def _no_more_than(weights: Mapping[str, Tensor]) -> Iterator[None]:
+def limit_size(weights: Mapping[str, Tensor]) -> Iterator[None]:
     """Stop building at once when it makes far more tensors, or larger ones, than there are weights.
 
     Without numbers a tensor costs nothing however large it is, but a billion layers would still take for ever. Some

@@ -30,7 +30,7 @@ FORMAT = 1
 WEIGHTS = "model.safetensors"
 NAMES = "names.json"
 CONFIG = "config.json"
-MOST_JSON = 64 << 20
+MAX_JSON_BYTES = 64 << 20
 TOLERANCE = 1e-3
 # what torch and our own code raise when a file asks for what cannot be
 _MISFITS = (
@@ -44,7 +44,7 @@ _MISFITS = (
     ValueError,
 )
 # Sentences of our own, in several scripts: a model that reads them as it did when it was saved, reads as it did.
-CANARIES = (
+REGRESSION_SENTENCES = (
     ("Mara", "Teel", "of", "Halden", "bought", "12.5", "kg", "of", "veltazine", "."),
     ("the", "BANK", "of", "New", "Vorn", "&", "Sons", "(", "est", ".", "1897", ")"),
     ("玛", "拉", "在", "哈", "尔", "登", "买", "了", "3", "台", "机", "器"),
@@ -153,7 +153,7 @@ def _lookup(data: bytes, folder: Path) -> LookupTagger:
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     try:
-        if path.stat().st_size > MOST_JSON:
+        if path.stat().st_size > MAX_JSON_BYTES:
             raise ModelFileError("this file is too large to be a config", file=path)
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -198,9 +198,9 @@ def _sing(model: AnyModel) -> list[list[float]]:
     was_training = model.training
     model.eval()
     with torch.inference_mode():
-        features = model.encoder.prepare([list(words) for words in CANARIES])
+        features = model.encoder.prepare([list(words) for words in REGRESSION_SENTENCES])
         songs = []
-        for i in range(len(CANARIES)):
+        for i in range(len(REGRESSION_SENTENCES)):
             logits = model(model.encoder.collate(features, [i]).to(next(model.parameters()).device)).logits
             songs.append([round(value, 6) for value in logits.float().flatten()[:64].tolist()])
     model.train(was_training)
@@ -217,5 +217,5 @@ def _check_canaries(songs: list[list[float]], expected: list[Any], folder: Path)
                 "this model no longer scores as it did when it was saved (has a library changed?), so it is not used",
                 file=folder,
             )
-    if len(expected) != len(CANARIES):
+    if len(expected) != len(REGRESSION_SENTENCES):
         raise ModelFileError("the canary sentences' scores are not there", file=folder / CONFIG)

@@ -14,7 +14,7 @@ import numpy as np
 
 from lacuner.errors import ConfigError
 from lacuner.models.ragged import run_positions
-from lacuner.models.types import Found, HasTags, Head
+from lacuner.models.types import DecodedSpans, HasTags, Head
 
 Scheme = Literal["IO", "BIO", "BIOES"]
 _LETTERS = {"IO": "I", "BIO": "BI", "BIOES": "BIES"}
@@ -81,7 +81,7 @@ class TagSet:
         apart = ~must[:, None] & ~goes_on[None, :]
         return joined | apart, ~goes_on, ~must
 
-    def decode(self, tags: np.ndarray, probability: np.ndarray) -> Found:
+    def decode(self, tags: np.ndarray, probability: np.ndarray) -> DecodedSpans:
         """Spans of tags `[batch, words]` with padding as O, by conlleval's rule, which reads any sequence.
 
         A span's score is that of its least certain word: the words of a span stand and fall together, so that the
@@ -104,7 +104,7 @@ class TagSet:
         padded = padded.ravel()
         score = span_minimum(padded, start, end)
         sentence = start // (words + 1)
-        return Found(sentence, start - sentence * (words + 1), end - sentence * (words + 1), types[start], score)
+        return DecodedSpans(sentence, start - sentence * (words + 1), end - sentence * (words + 1), types[start], score)
 
 
 def tag_set_of(head: Head[Any]) -> TagSet:

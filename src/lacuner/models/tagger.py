@@ -11,10 +11,10 @@ import numpy as np
 from lacuner.data import Document, Span
 from lacuner.models.inference import BUDGET, score_batches
 from lacuner.models.model import Model
-from lacuner.models.types import Features, Found
+from lacuner.models.types import DecodedSpans, Features
 from lacuner.models.windows import Sentences, cut_sentences
 
-AT_ONCE = 2048
+DOCS_PER_GROUP = 2048
 """Documents that are held, sorted by length and scored before the next are read."""
 
 
@@ -41,16 +41,16 @@ class Tagger:
         Long documents are read through windows, so that no word is left unread; `on_long="error"` refuses them.
         """
         stream = iter(docs)
-        while group := list(islice(stream, AT_ONCE)):
+        while group := list(islice(stream, DOCS_PER_GROUP)):
             sentences = cut_sentences(group, self.model.encoder, window=window, on_long=on_long)
             features = self.model.encoder.prepare(sentences.words)
             total = sum(len(doc.words or ()) for doc in group)
-            self.words_truncated += features.cut
-            self.words_unread += total - sentences.words_read + features.cut
-            found = self.find(features, budget)
+            self.words_truncated += features.truncated
+            self.words_unread += total - sentences.words_read + features.truncated
+            found = self.decode(features, budget)
             yield from assemble(group, sentences, found, self.labels)
 
-    def find(self, features: Features, budget: int = BUDGET) -> Found:
+    def decode(self, features: Features, budget: int = BUDGET) -> DecodedSpans:
         """Spans in words of prepared sentences, in order."""
         batches = score_batches(self.model, features, self.model.head.decode, budget=budget)
         return _in_order([found._replace(sentence=indices[found.sentence]) for indices, found in batches])
@@ -61,16 +61,18 @@ class Tagger:
         return doc
 
 
-def _in_order(parts: Sequence[Found]) -> Found:
+def _in_order(parts: Sequence[DecodedSpans]) -> DecodedSpans:
     if not parts:
         none = np.zeros(0, dtype=np.int64)
-        return Found(none, none, none, none, np.zeros(0, dtype=np.float32))
-    merged = Found._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return DecodedSpans(none, none, none, none, np.zeros(0, dtype=np.float32))
+    merged = DecodedSpans._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.lexsort((merged.start, merged.sentence))
-    return Found._make(column[order] for column in merged)
+    return DecodedSpans._make(column[order] for column in merged)
 
 
-def assemble(docs: Sequence[Document], sentences: Sentences, found: Found, labels: Sequence[str]) -> Iterator[Document]:
+def assemble(
+    docs: Sequence[Document], sentences: Sentences, found: DecodedSpans, labels: Sequence[str]
+) -> Iterator[Document]:
     """Spans in characters of the documents, from spans in words of their windows; each from the window that owns it."""
     windows = np.array(sentences.windows, dtype=np.int64).reshape(-1, 4)[found.sentence]
     start, end = found.start + windows[:, 0], found.end + windows[:, 0]

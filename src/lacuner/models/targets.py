@@ -175,7 +175,7 @@ def _forget_touching(known: np.ndarray, corpus: _Corpus, widths: int) -> None:
     np.logical_and.at(known, starts, np.arange(widths) < ahead[:, None])
 
 
-def span_width(annotations: Sequence[Annotation]) -> int:
+def choose_span_width(annotations: Sequence[Annotation]) -> int:
     """The width limit for a corpus: the 99.5 % quantile of its labelled spans' widths, at least 10."""
     widths = sorted(end - start for annotation in annotations for start, end, _ in annotation.spans)
     if not widths:

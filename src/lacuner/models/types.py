@@ -91,7 +91,7 @@ class SpanScores:
     mask: Tensor
 
 
-class Found(NamedTuple):
+class DecodedSpans(NamedTuple):
     """Spans found in a batch, in reading order: arrays of equal length. `label` is an index into the head's labels."""
 
     sentence: np.ndarray
@@ -106,13 +106,13 @@ class Features:
     """A prepared corpus: packed arrays that only the encoder understands.
 
     `lengths` are words a sentence, `costs` what each sentence costs the encoder (sub-words where it has them);
-    `cut` counts the words that were too long to be read to their end.
+    `truncated` counts the words that were too long to be read to their end.
     """
 
     lengths: np.ndarray
     costs: np.ndarray
     arrays: Mapping[str, np.ndarray]
-    cut: int = 0
+    truncated: int = 0
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -214,7 +214,7 @@ class Head(TorchModule, Protocol[S]):
     def __call__(self, vectors: Tensor, mask: Tensor) -> S:
         """Scores of a batch (implement `forward`)."""
 
-    def decode(self, scores: S) -> Found:
+    def decode(self, scores: S) -> DecodedSpans:
         """Non-overlapping spans, each with a probability."""
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:

@@ -66,7 +66,7 @@ def cut_sentences(
             document.append(number)
             windows.append(piece)
             if known is not None:
-                annotations.append(known if len(cut) == 1 else within(known, piece))
+                annotations.append(known if len(cut) == 1 else restrict_to_window(known, piece))
     return Sentences(words, np.array(document, dtype=np.int64), windows, annotations)
 
 
@@ -89,7 +89,7 @@ def annotation_of(doc: Document, lost: Lost) -> Annotation:
     )
 
 
-def within(known: Annotation, window: Window) -> Annotation:
+def restrict_to_window(known: Annotation, window: Window) -> Annotation:
     """The annotation of one window: what begins with a word that it owns and ends with a word that it sees.
 
     So each word, and each span that is no wider than what neighbours share to one side, is known in one window and in

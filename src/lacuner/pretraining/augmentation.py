@@ -68,7 +68,7 @@ class Augmenter:
             here = real & chosen[positions] if len(chosen) else real
             if here.any():
                 vectors = units.vectors(model, units.collate(model, indices, inputs).to(device))
-                logs = model.head.logs(vectors[:, : here.shape[1]][torch.from_numpy(here).to(device)])
+                logs = model.head.log_probs(vectors[:, : here.shape[1]][torch.from_numpy(here).to(device)])
                 best = logs.topk(min(TOP, logs.shape[-1]), dim=-1)
                 drawn = torch.multinomial(best.values.exp(), 1)
                 found[positions[here]] = best.indices.gather(1, drawn).squeeze(1).cpu().numpy()

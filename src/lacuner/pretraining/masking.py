@@ -92,7 +92,7 @@ def _guessed(
     vectors, wanted = _at(units, model, indices, inputs, masked)
     if not len(wanted):
         return np.zeros(3)
-    logs = model.head.logs(vectors)
+    logs = model.head.log_probs(vectors)
     best = logs.topk(min(5, logs.shape[-1]), dim=-1).indices == wanted.unsqueeze(-1)
     loss = -logs.gather(1, wanted.unsqueeze(-1)).double().sum()
     return np.array([float(best[:, 0].sum()), float(best.sum()), float(loss)])

@@ -23,7 +23,7 @@ from torch.nn import functional
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Lost, Splits
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.config import EncoderConfig, TokenHeadConfig
 from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.ragged import offsets_of
 from lacuner.models.tagger import Tagger
@@ -39,17 +39,11 @@ from lacuner.training.steps import believe
 NEEDS = ("weak",)
 
 
-class SoftmaxHeadConfig(HeadConfig):
-    """What turns vectors into tags: the teacher speaks of single words."""
-
-    kind: Literal["token"] = "token"
-
-
 class Config(BaseConfig):
     """Settings of `bond`; `train` is that of the first stage."""
 
     encoder: EncoderConfig = EncoderConfig()
-    head: SoftmaxHeadConfig = SoftmaxHeadConfig()
+    head: TokenHeadConfig = TokenHeadConfig()
     train: TrainConfig = TrainConfig()
     early: int | None = Field(None, ge=1)
     """Epochs after which the first stage ends; None: with dev at the best one, without dev after a third of them."""

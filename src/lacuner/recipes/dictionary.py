@@ -13,7 +13,7 @@ from __future__ import annotations
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Splits
 from lacuner.errors import TrainingError
-from lacuner.models.lookup import LookupTagger, learn_names
+from lacuner.models.lookup import LookupTagger, build_lookup_tagger
 from lacuner.training.run_folder import Run
 
 NEEDS = ("weak",)
@@ -25,7 +25,7 @@ class Config(BaseConfig):
 
 def train(splits: Splits, config: Config, run: Run) -> LookupTagger:
     """Learn the names of `splits.weak`."""
-    tagger = learn_names(splits.weak or ())
+    tagger = build_lookup_tagger(splits.weak or ())
     if not tagger.names:
         raise TrainingError("there is no labelled span in the training data: nothing can be learned from it")
     run.say(f"dictionary: {len(tagger.names):,} names learned by heart")

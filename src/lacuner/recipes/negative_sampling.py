@@ -38,7 +38,14 @@ from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import SpanScores, Targets
-from lacuner.sampling.span_negatives import Margin, draw, draw_by_rank, entropy, how_many, weights
+from lacuner.sampling.span_negatives import (
+    Margin,
+    negatives_per_sentence,
+    sample_by_rank,
+    sample_negatives,
+    sampling_weights,
+    span_entropy,
+)
 from lacuner.techniques.cross_fitting import judged_by_halves
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.config import TrainConfig
@@ -108,16 +115,16 @@ def sampled(
 
     def drawn_from(scores: SpanScores, indices: np.ndarray, candidates: Tensor, counts: Tensor) -> Tensor:
         if kind == "uniform":
-            return draw(candidates, counts)
+            return sample_negatives(candidates, counts)
         said = fixed.collate(indices).weight.to(counts.device) if fixed else _opinion(config, scores.logits)
         if kind == "weighted":
-            return draw(candidates, counts, said / temperature)
-        return draw_by_rank(candidates, counts, said, kind)
+            return sample_negatives(candidates, counts, said / temperature)
+        return sample_by_rank(candidates, counts, said, kind)
 
     def step(indices: np.ndarray) -> StepLoss:
         batch, targets = spans.data.batch(indices)
         scores = spans.model(batch)
-        counts = how_many(spans.words[indices], config.rate).to(batch.mask.device)
+        counts = negatives_per_sentence(spans.words[indices], config.rate).to(batch.mask.device)
         drawn = drawn_from(scores, indices, spans.candidates(indices, targets.known), counts)
         if callback is not None:
             callback.on_negatives_sampled(epoch, spans.data, indices, drawn, scores.logits)
@@ -130,7 +137,7 @@ def sampled(
 
 def _opinion(config: Config, logits: Tensor) -> Tensor:
     """What the sampler goes by: a weight, or the uncertainty alone."""
-    return weights(logits, config.mu, config.margin) if config.sampler == "weighted" else entropy(logits)
+    return sampling_weights(logits, config.mu, config.margin) if config.sampler == "weighted" else span_entropy(logits)
 
 
 def _by_halves(spans: SpanSet, weak: Sequence[Document], config: Config, run: Run) -> CorpusTargets:

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
-from lacuner.losses.gce import entity_type_gce
-from lacuner.models.heads.entity_type import entity_and_type
+from lacuner.losses.gce import entity_type_gce_loss
+from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import score_corpus
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
@@ -98,8 +98,8 @@ def _step(data: TrainingSet, q: float) -> Step:
 
     def step(indices: np.ndarray) -> StepLoss:
         batch, targets = data.batch(indices)
-        scores = entity_and_type(data.model(batch))
-        entity, types = entity_type_gce(scores, targets, q)
+        scores = split_entity_and_type(data.model(batch))
+        entity, types = entity_type_gce_loss(scores, targets, q)
         labelled = targets.labels > 0
         counted = targets.known & (labelled | (targets.weight > 0))
         typed = (targets.known & labelled & (targets.weight > 0)).sum()
@@ -133,7 +133,7 @@ def kept_words(model: Model, weak: Believed, config: RobustSettings) -> Tensor:
 
 
 def _entity_and_types(given: EntityTypeScores | SpanScores) -> Tensor:
-    scores = entity_and_type(given)
+    scores = split_entity_and_type(given)
     return torch.cat([scores.entity.sigmoid().unsqueeze(-1), scores.types.softmax(dim=-1)], dim=-1)
 
 

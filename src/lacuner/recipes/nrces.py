@@ -27,7 +27,7 @@ from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Splits
-from lacuner.losses.nrces import Part, Sigmoid, nrces
+from lacuner.losses.nrces import Part, Sigmoid, nrces_loss
 from lacuner.models.config import EncoderConfig, SpanHeadConfig
 from lacuner.models.tagger import Tagger
 from lacuner.training.config import TrainConfig
@@ -88,7 +88,7 @@ def faded(spans: SpanSet, beta: float, config: Config) -> Step:
     def step(indices: np.ndarray) -> StepLoss:
         batch, targets = spans.data.batch(indices)
         scores = spans.model(batch)
-        losses = nrces(scores, targets, beta, config.sigmoid, config.positives, config.negatives)
+        losses = nrces_loss(scores, targets, beta, config.sigmoid, config.positives, config.negatives)
         known, positions = float((targets.known & scores.mask).sum()), float(scores.mask.sum())
         return StepLoss(losses.sum(), float(batch.mask.sum()), known, positions)
 

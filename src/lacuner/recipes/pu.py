@@ -15,7 +15,7 @@ Reference: Peng et al. (2019), "Distantly supervised named entity recognition us
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from lacuner.config import Config as BaseConfig
 from lacuner.data import Lost, Splits
 from lacuner.errors import ConfigError
 from lacuner.losses.pu import pu_risk
-from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.config import EncoderConfig, TokenHeadConfig
 from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.techniques.early_learning import Explored, explore, labelled_share
@@ -39,17 +39,11 @@ from lacuner.training.stage import new_model
 NEEDS = ("weak",)
 
 
-class SoftmaxHeadConfig(HeadConfig):
-    """What turns vectors into tags: the risk is one of single words."""
-
-    kind: Literal["token"] = "token"
-
-
 class Config(BaseConfig):
     """Settings of `pu`."""
 
     encoder: EncoderConfig = EncoderConfig()
-    head: SoftmaxHeadConfig = SoftmaxHeadConfig()
+    head: TokenHeadConfig = TokenHeadConfig()
     train: TrainConfig = TrainConfig()
     prior: dict[str, float] = Field({})
     """By label: the share of all words that belong to an entity of it. What is not given is estimated."""

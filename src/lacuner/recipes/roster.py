@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Literal
 
 import torch
 from pydantic import Field
@@ -31,7 +30,7 @@ from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
-from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.config import EncoderConfig, EntityTypeHeadConfig
 from lacuner.models.encoders import is_transformer
 from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.model import Model
@@ -51,17 +50,11 @@ from lacuner.training.stage import learn_in_stage, new_model, once
 NEEDS = ("weak",)
 
 
-class RosterHeadConfig(HeadConfig):
-    """What turns vectors into labels: whether, and then of which type, asked of every word or of every span."""
-
-    kind: Literal["entity_type", "span"] = "entity_type"
-
-
 class Config(BaseConfig):
     """Settings of `roster`; `train` is that of the first stage."""
 
     encoder: EncoderConfig = EncoderConfig()
-    head: RosterHeadConfig | None = None
+    head: EntityTypeHeadConfig | None = None
     """None: `entity_type`, words as in the paper, if the encoder is a pretrained one; otherwise `span`, with a
     threshold from dev."""
     train: TrainConfig = TrainConfig()
@@ -107,7 +100,7 @@ class Config(BaseConfig):
 class Suited(Config):
     """Settings of which none is left open."""
 
-    head: RosterHeadConfig
+    head: EntityTypeHeadConfig
     models: int
     q: float
     tau: float
@@ -129,7 +122,11 @@ def suited(config: Config, docs: Sequence[Document]) -> Suited:
     """The settings with what suits the encoder where nothing was said."""
     head = config.head
     if head is None:
-        head = RosterHeadConfig() if is_transformer(config.encoder) else RosterHeadConfig(kind="span", threshold="dev")
+        head = (
+            EntityTypeHeadConfig()
+            if is_transformer(config.encoder)
+            else EntityTypeHeadConfig(kind="span", threshold="dev")
+        )
     words = head.kind == "entity_type"
     usual = {**(WORDS if words else SPANS), "head": head, "ensemble_epochs": config.train.epochs * (1 if words else 2)}
     return Suited(**{**usual, **{name: value for name, value in config if value is not None}})

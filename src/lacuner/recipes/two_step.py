@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,14 +29,14 @@ from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
-from lacuner.models.config import EncoderConfig, HeadConfig
+from lacuner.models.config import AngleHeadConfig, EncoderConfig
 from lacuner.models.heads import build_head
 from lacuner.models.heads.crf import Unknown
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
 from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
-from lacuner.sampling.non_entity_spans import draw_spans
+from lacuner.sampling.non_entity_spans import sample_non_entity_spans
 from lacuner.techniques.early_learning import Explored, explore
 from lacuner.techniques.label_removal import write_removed
 from lacuner.training.config import TrainConfig, resolved
@@ -51,18 +51,11 @@ EXPLORED = 3
 """How many epochs a search looks at."""
 
 
-class TokenHeadConfig(HeadConfig):
-    """What turns vectors into tags: the method is for words, not for spans."""
-
-    kind: Literal["token", "crf"] = "token"
-    angle: bool = True
-
-
 class Config(BaseConfig):
     """Settings of `two_step`."""
 
     encoder: EncoderConfig = EncoderConfig()
-    head: TokenHeadConfig = TokenHeadConfig()
+    head: AngleHeadConfig = AngleHeadConfig()
     train: TrainConfig = TrainConfig()
     explore: int = Field(3, ge=1)
     """Epochs of exploration (the paper's n)."""
@@ -155,7 +148,7 @@ def _non_entities(data: TrainingSet, rate: float) -> Callable[[], None]:
     widest = max(end - start for known in data.sentences.annotations for start, end, _ in known.spans)
 
     def renew() -> None:
-        start, end = draw_spans(free, offsets, wanted, widest)
+        start, end = sample_non_entity_spans(free, offsets, wanted, widest)
         drawn = tags.encode(start, end, np.full(len(start), len(tags.labels) - 1), len(labels))
         data.targets.labels.copy_(torch.where(torch.from_numpy(drawn > 0), torch.from_numpy(drawn), labels))
 

@@ -25,9 +25,9 @@ from torch.nn import functional
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
-from lacuner.losses.weighted_crf import tag_marginals, weighted_crf_loss
-from lacuner.models.config import EncoderConfig, HeadConfig
-from lacuner.models.heads.crf import IMPOSSIBLE, best_path, known_tags
+from lacuner.losses.weighted_crf import weighted_crf_loss
+from lacuner.models.config import CRFHeadConfig, EncoderConfig
+from lacuner.models.heads.crf import IMPOSSIBLE, allowed_tags, tag_marginals, viterbi
 from lacuner.models.inference import infer_batches, join_batches
 from lacuner.models.model import Model
 from lacuner.models.tag_sets import tag_set_of
@@ -39,12 +39,6 @@ from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
 
 NEEDS = ("weak",)
-
-
-class CRFHeadConfig(HeadConfig):
-    """What turns vectors into tags: there is no likelihood of a sentence without a CRF."""
-
-    kind: Literal["crf"] = "crf"
 
 
 class Config(BaseConfig):
@@ -121,7 +115,7 @@ def guess(data: TrainingSet, sentences: np.ndarray, weights: Literal["soft", "ha
         marginals = tag_marginals(scores, targets)
         if weights == "soft":
             return marginals
-        only = scores.logits.masked_fill(~known_tags(scores, targets), IMPOSSIBLE)
-        return functional.one_hot(best_path(replace(scores, logits=only)), marginals.shape[-1]).float()
+        only = scores.logits.masked_fill(~allowed_tags(scores, targets), IMPOSSIBLE)
+        return functional.one_hot(viterbi(replace(scores, logits=only)), marginals.shape[-1]).float()
 
     return join_batches(infer_batches(data.model, data.features, compute, sentences), data.features.lengths)

@@ -18,7 +18,9 @@ from lacuner.models.ragged import run_positions
 from lacuner.models.tag_sets import keep_disjoint
 
 
-def draw_spans(free: np.ndarray, offsets: np.ndarray, wanted: np.ndarray, widest: int) -> tuple[np.ndarray, np.ndarray]:
+def sample_non_entity_spans(
+    free: np.ndarray, offsets: np.ndarray, wanted: np.ndarray, widest: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends, in the row of all words, of so many random spans of free words a sentence as there is room for.
 
     `free` says which words of the row may be part of one; sentences begin at `offsets`. Draws from torch's generator.

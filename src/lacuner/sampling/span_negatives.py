@@ -22,12 +22,12 @@ Margin = Literal["types", "all"]
 Rank = Literal["top", "middle", "bottom"]
 
 
-def how_many(words: Tensor, rate: float) -> Tensor:
+def negatives_per_sentence(words: Tensor, rate: float) -> Tensor:
     """`ceil(rate * n)` for sentences of `n` words; products that are whole but for rounding stay whole."""
     return torch.ceil(words.double() * rate - 1e-9).long()
 
 
-def draw(candidates: Tensor, counts: Tensor, log_weights: Tensor | None = None) -> Tensor:
+def sample_negatives(candidates: Tensor, counts: Tensor, log_weights: Tensor | None = None) -> Tensor:
     """Of each sentence's candidates `[batch, ...]` so many at random, or all if there are fewer: a mask."""
     noise = torch.rand(candidates.shape, device=candidates.device)
     if log_weights is None:
@@ -36,7 +36,7 @@ def draw(candidates: Tensor, counts: Tensor, log_weights: Tensor | None = None) 
     return _highest(log_weights + gumbel, candidates, counts)
 
 
-def draw_by_rank(candidates: Tensor, counts: Tensor, uncertainty: Tensor, rank: Rank) -> Tensor:
+def sample_by_rank(candidates: Tensor, counts: Tensor, uncertainty: Tensor, rank: Rank) -> Tensor:
     """The most, least or middling uncertain candidates: an experiment of the paper. Equals are ordered at random."""
     shaken = uncertainty + 1e-6 * torch.rand(uncertainty.shape, device=uncertainty.device)
     if rank != "middle":
@@ -59,7 +59,7 @@ def _highest(keys: Tensor, candidates: Tensor, counts: Tensor) -> Tensor:
     return chosen.view_as(candidates) & candidates
 
 
-def entropy(logits: Tensor) -> Tensor:
+def span_entropy(logits: Tensor) -> Tensor:
     """How uncertain the model is of each span, in nats."""
     return _entropy(logits.detach().float().softmax(dim=-1))
 
@@ -69,7 +69,7 @@ def _entropy(probs: Tensor) -> Tensor:
     return found
 
 
-def weights(logits: Tensor, mu: float, margin: Margin) -> Tensor:
+def sampling_weights(logits: Tensor, mu: float, margin: Margin) -> Tensor:
     """`u (1 + v)^mu`, to be divided by a temperature: the log weight of each span."""
     probs = logits.detach().float().softmax(dim=-1)
     best = probs.max(dim=-1).values if margin == "all" else probs[..., 1:].max(dim=-1).values

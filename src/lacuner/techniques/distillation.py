@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuner.losses.soft_labels import entity_type_soft
-from lacuner.models.heads.entity_type import entity_and_type
+from lacuner.losses.soft_labels import entity_type_soft_loss
+from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
 from lacuner.models.targets import CorpusTargets
@@ -36,16 +36,16 @@ def soft_step(data: TrainingSet, otherwise: Features | None = None) -> Step:
 
     def step(indices: np.ndarray) -> StepLoss:
         batch, targets = data.batch(indices)
-        scores = entity_and_type(model(batch))
-        entity, types = entity_type_soft(scores, targets)
+        scores = split_entity_and_type(model(batch))
+        entity, types = entity_type_soft_loss(scores, targets)
         known = (targets.known & scores.mask).sum()
         typed = (targets.weight * targets.known).sum().clamp(min=1)
         total = entity.sum() / counted_words(known, batch) + types.sum() / typed
         if otherwise is not None:
             other: Batch = model.encoder.collate(otherwise, indices)
-            again = entity_and_type(model(other.to(batch.mask.device)))
+            again = split_entity_and_type(model(other.to(batch.mask.device)))
             agree = (again.types.argmax(dim=-1) == scores.types.argmax(dim=-1)) & targets.known & (targets.weight > 0)
-            _, types = entity_type_soft(again, replace(targets, weight=targets.weight * agree))
+            _, types = entity_type_soft_loss(again, replace(targets, weight=targets.weight * agree))
             total = total + types.sum() / agree.sum().clamp(min=1)
         words = float(batch.mask.sum())
         return StepLoss(total * words, words, float(known), float(scores.mask.sum()))

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from lacuner.data import Document, Lost
-from lacuner.losses.weighted_crf import tag_marginals
+from lacuner.models.heads.crf import tag_marginals
 from lacuner.models.inference import score_corpus
 from lacuner.models.model import Model
 from lacuner.models.types import CRFScores, Features

@@ -18,7 +18,7 @@ from lacuner.corpus.jsonl import as_line
 from lacuner.corpus.words import flatten, to_words, words_of
 from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.evaluate.calibration import Calibration
-from lacuner.models.heads.crf import CRFHead, best_path, log_likelihood
+from lacuner.models.heads.crf import CRFHead, log_likelihood, viterbi
 from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
 from lacuner.models.storage import AnyTagger
@@ -208,7 +208,7 @@ def scored(tagger: AnyTagger, docs: Sequence[Document]) -> tuple[list[Document],
         return found, np.array(least, dtype=np.float64)
     sentences = cut_sentences(docs, tagger.model.encoder)
     features = tagger.model.encoder.prepare(sentences.words)
-    found = list(assemble(docs, sentences, tagger.find(features), tagger.labels))
+    found = list(assemble(docs, sentences, tagger.decode(features), tagger.labels))
     logs = np.zeros(len(docs))
     np.add.at(logs, sentences.document, _best_logs(tagger.model, features))
     return found, np.exp(np.minimum(logs, 0.0))
@@ -219,7 +219,7 @@ def _best_logs(model: Model, features: Features) -> np.ndarray:
     logs = np.zeros(len(features))
 
     def best_log_likelihood(scores: CRFScores) -> np.ndarray:
-        path = best_path(scores)
+        path = viterbi(scores)
         best = Targets(path, scores.mask, torch.ones(path.shape, device=path.device))
         values: np.ndarray = log_likelihood(scores, best).double().cpu().numpy()
         return values

@@ -45,7 +45,7 @@ def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> Training
     """Cut, prepare and encode documents to learn from; `lost` has what the model cannot learn."""
     sentences = cut_sentences(docs, model.encoder, lost)
     features = model.encoder.prepare(sentences.words)
-    lost.count("word too long to be read to its end", features.cut)
+    lost.count("word too long to be read to its end", features.truncated)
     return TrainingSet(model, sentences, features, model.head.targets(sentences.annotations, lost))
 
 
@@ -67,7 +67,7 @@ def dev_scorer(
     features = model.encoder.prepare(sentences.words)
 
     def found() -> list[Document]:
-        return list(assemble(docs, sentences, tagger.find(features), tagger.labels))
+        return list(assemble(docs, sentences, tagger.decode(features), tagger.labels))
 
     def scored() -> Count:
         if not choose_threshold:

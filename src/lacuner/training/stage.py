@@ -10,12 +10,12 @@ from torch import Tensor
 
 from lacuner.data import Document, Lost
 from lacuner.errors import TrainingError
-from lacuner.models.config import MOST_WIDTHS, EncoderConfig, HeadConfig
+from lacuner.models.config import MAX_SPAN_WIDTH, EncoderConfig, HeadConfig
 from lacuner.models.encoders import open_encoder
 from lacuner.models.heads import build_head
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
-from lacuner.models.targets import span_width
+from lacuner.models.targets import choose_span_width
 from lacuner.models.types import HasThreshold
 from lacuner.models.windows import cut_sentences
 from lacuner.training.config import HasPlainSettings, resolved
@@ -36,7 +36,7 @@ def new_model(
     made = open_encoder(encoder, docs)
     settings: dict[str, Any] = {"kind": head.kind, "labels": labels, "dropout": head.dropout}
     if head.kind == "span":
-        width = head.width or min(span_width(cut_sentences(docs, made, Lost()).annotations), MOST_WIDTHS)
+        width = head.width or min(choose_span_width(cut_sentences(docs, made, Lost()).annotations), MAX_SPAN_WIDTH)
         settings |= {"widths": width, "variant": head.variant}
     elif head.kind != "entity_type":
         settings |= {"scheme": head.scheme, "angle": head.angle}

@@ -52,7 +52,7 @@ def _open_lstm(config: EncoderConfig, place: str, docs: Sequence[Document]) -> E
 def _open_huggingface(config: EncoderConfig, place: str, docs: Sequence[Document]) -> Encoder:
     library = _huggingface()
     options = config.model_dump(include={"pooling", "frozen", "checkpointing"})
-    encoder: Encoder = library.open_pretrained(place, library.PretrainedConfig(**options))
+    encoder: Encoder = library.open_huggingface(place, library.HuggingFaceConfig(**options))
     return encoder
 
 
@@ -99,7 +99,7 @@ ENCODERS: dict[str, EncoderRow] = {
         "hf:NAME_OR_PATH",
         _open_huggingface,
         "pretrained",
-        lambda settings, files: _huggingface().build_pretrained(settings, files),
+        lambda settings, files: _huggingface().build_huggingface(settings, files),
         lambda place: _huggingface().fingerprint(place),
         lambda place: True,
     ),

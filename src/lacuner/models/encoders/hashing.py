@@ -50,7 +50,7 @@ def normal(word: str) -> str:
     return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).lower()
 
 
-def word_bags(words: Sequence[str]) -> Bags:
+def word_features(words: Sequence[str]) -> Bags:
     """The features of distinct words, all groups."""
     row, offsets = _characters(list(map(normal, words)))
     pieces = [_whole(row, offsets), _edges(row, offsets, False), _edges(row, offsets, True)]

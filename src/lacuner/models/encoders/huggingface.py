@@ -33,7 +33,7 @@ _USUAL_LIMIT = 512
 
 
 @dataclass(frozen=True)
-class PretrainedConfig:
+class HuggingFaceConfig:
     """How a pretrained encoder is used."""
 
     pooling: Literal["first", "mean"] = "first"
@@ -46,12 +46,12 @@ class PretrainedConfig:
     """Save memory in training by computing everything twice."""
 
 
-class PretrainedEncoder(nn.Module):
-    """A transformer over sub-words, read off at the words. Use `open_pretrained` to make one."""
+class HuggingFaceEncoder(nn.Module):
+    """A transformer over sub-words, read off at the words. Use `open_huggingface` to make one."""
 
     is_transformer = True
 
-    def __init__(self, model: Any, tokenizer: Tokenizer, ids: Mapping[str, int], settings: PretrainedConfig) -> None:
+    def __init__(self, model: Any, tokenizer: Tokenizer, ids: Mapping[str, int], settings: HuggingFaceConfig) -> None:
         super().__init__()
         self.model, self.settings, self.ids = model, settings, dict(ids)
         self.tokenizer = _per_word(tokenizer)
@@ -183,7 +183,7 @@ class PretrainedEncoder(nn.Module):
         return {"tokenizer.json": self.tokenizer.to_str().encode()}
 
 
-def open_pretrained(name: str, settings: PretrainedConfig = PretrainedConfig()) -> PretrainedEncoder:  # noqa: B008 frozen
+def open_huggingface(name: str, settings: HuggingFaceConfig = HuggingFaceConfig()) -> HuggingFaceEncoder:  # noqa: B008 frozen
     """The encoder in a folder, read offline, or, if there is no such folder, of that name on the hub."""
     local = is_local(name)
     if local:
@@ -209,7 +209,7 @@ def open_pretrained(name: str, settings: PretrainedConfig = PretrainedConfig()) 
     ids = [tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.sep_token_id, 0]
     unknown = next(number for number in ids if number is not None)
     numbers = {"unknown": unknown, "pad": tokenizer.pad_token_id or 0}
-    return PretrainedEncoder(_bare(model), tokenizer.backend_tokenizer, numbers, settings)
+    return HuggingFaceEncoder(_bare(model), tokenizer.backend_tokenizer, numbers, settings)
 
 
 def fingerprint(name: str) -> str:
@@ -239,7 +239,7 @@ def _cannot_load(name: str, error: Exception) -> ModelFileError:
     return ModelFileError(f"cannot load this encoder: {reason[0]}", file=name)
 
 
-def build_pretrained(settings: Mapping[str, Any], files: Mapping[str, bytes]) -> PretrainedEncoder:
+def build_huggingface(settings: Mapping[str, Any], files: Mapping[str, bytes]) -> HuggingFaceEncoder:
     """The encoder that `config` and `files` described, with fresh weights."""
     try:
         model_settings = dict(settings["model"])
@@ -248,13 +248,13 @@ def build_pretrained(settings: Mapping[str, Any], files: Mapping[str, bytes]) ->
         tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
         make: Any = AutoModel  # its methods have no types
         model = make.from_config(AutoConfig.for_model(**model_settings), trust_remote_code=False)
-        names = [field.name for field in fields(PretrainedConfig)]
-        options = PretrainedConfig(**{name: settings[name] for name in names})
+        names = [field.name for field in fields(HuggingFaceConfig)]
+        options = HuggingFaceConfig(**{name: settings[name] for name in names})
     except ModelFileError:
         raise
     except Exception as error:  # tokenizers raises bare Exception
         raise ModelFileError(f"this is no pretrained encoder: {type(error).__name__}: {error}") from error
-    return PretrainedEncoder(_bare(model), tokenizer, ids, options)
+    return HuggingFaceEncoder(_bare(model), tokenizer, ids, options)
 
 
 def _check_folder(path: Path, required: bool) -> None:

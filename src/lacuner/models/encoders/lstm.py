@@ -84,7 +84,7 @@ class LSTMEncoder(nn.Module):
             "spelling": np.array([number for numbers in spellings for number in numbers], dtype=np.int64),
             "spelling_offsets": offsets_of(np.array([len(numbers) for numbers in spellings], dtype=np.int64)),
         }
-        return Features(lengths, lengths, arrays, cut=sum(len(word) > _LONGEST_WORD for word in words))
+        return Features(lengths, lengths, arrays, truncated=sum(len(word) > _LONGEST_WORD for word in words))
 
     def collate(self, features: Features, indices: Sequence[int] | np.ndarray) -> Batch:
         arrays = features.arrays

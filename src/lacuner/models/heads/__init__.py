@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from lacuner.errors import ConfigError, ModelFileError
-from lacuner.models.config import MOST_WIDTHS
+from lacuner.models.config import MAX_SPAN_WIDTH
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead
 from lacuner.models.heads.masked import MaskedHead, MaskedPieceHead, MaskedWordHead
@@ -53,8 +53,8 @@ def _build(table: Mapping[str, Callable[..., H]], config: Mapping[str, Any], wid
     labels, widths = settings.get("labels"), settings.get("widths", 1)
     if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
         raise ModelFileError("the labels of a head must be a list of strings")
-    if type(widths) is not int or widths > MOST_WIDTHS:
-        raise ModelFileError(f"the widest span of a head must be a number of words, at most {MOST_WIDTHS:,}")
+    if type(widths) is not int or widths > MAX_SPAN_WIDTH:
+        raise ModelFileError(f"the widest span of a head must be a number of words, at most {MAX_SPAN_WIDTH:,}")
     try:
         return table[kind](width, **settings)
     except (TypeError, ConfigError) as error:  # a setting too many or a wrong value: the file is at fault

@@ -23,10 +23,10 @@ from torch.nn import functional
 from lacuner.data import Lost
 from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.heads.simplex import output_layer
-from lacuner.models.heads.token import only_entities, with_non_entity
+from lacuner.models.heads.token import add_non_entity_tags, drop_non_entities
 from lacuner.models.tag_sets import Scheme, TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
-from lacuner.models.types import Annotation, CRFScores, Found, Targets
+from lacuner.models.types import Annotation, CRFScores, DecodedSpans, Targets
 
 IMPOSSIBLE = -1e30
 """Low enough for any sum of scores, and finite, so that no gradient is ever NaN."""
@@ -54,7 +54,7 @@ class CRFHead(nn.Module):
         non_entity: bool = False,
     ) -> None:
         super().__init__()
-        self.tags = with_non_entity(labels, scheme) if non_entity else TagSet(tuple(labels), scheme)
+        self.tags = add_non_entity_tags(labels, scheme) if non_entity else TagSet(tuple(labels), scheme)
         self.non_entity = non_entity
         self.dropout = check_rate(dropout)
         self.angle = angle
@@ -79,12 +79,12 @@ class CRFHead(nn.Module):
             mask,
         )
 
-    def decode(self, scores: CRFScores) -> Found:
+    def decode(self, scores: CRFScores) -> DecodedSpans:
         with torch.no_grad():
-            path = best_path(scores)
+            path = viterbi(scores)
             found = self.tags.decode(path.cpu().numpy(), np.ones(tuple(path.shape)))
             found = found._replace(score=_span_probability(scores, path, found, self.tags))
-            return only_entities(found, self.labels)
+            return drop_non_entities(found, self.labels)
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
         return token_targets(annotations, self.tags, lost)
@@ -102,23 +102,23 @@ class CRFHead(nn.Module):
 
 def log_likelihood(scores: CRFScores, targets: Targets, unknown: Unknown = "marginal") -> Tensor:
     """Log probability of what is known, one number a sentence; exactly 0 where nothing is."""
-    known, fixed = targets.known & scores.mask, known_tags(scores, targets)
+    known, fixed = targets.known & scores.mask, allowed_tags(scores, targets)
     # both sums in one pass, the constrained one first: half as many steps through time
     allowed = torch.cat([fixed, torch.ones_like(fixed)])
     skipped = torch.cat([~known, ~known]) if unknown == "drop" else None
     both = torch.cat([scores.logits, scores.logits]), torch.cat([scores.mask, scores.mask])
-    above, below = log_sum(scores, *both, allowed, skipped).chunk(2)
+    above, below = log_partition(scores, *both, allowed, skipped).chunk(2)
     return torch.where(known.any(dim=1), above - below, 0.0)
 
 
-def known_tags(scores: CRFScores, targets: Targets) -> Tensor:
+def allowed_tags(scores: CRFScores, targets: Targets) -> Tensor:
     """Which tags each word may have `[batch, words, tags]`: its own if it is known, else any."""
     tags = scores.logits.shape[-1]
     known = (targets.known & scores.mask).unsqueeze(-1)
     return functional.one_hot(targets.labels.clamp(0, tags - 1), tags).bool() | ~known
 
 
-def log_sum(scores: CRFScores, logits: Tensor, mask: Tensor, allowed: Tensor, skipped: Tensor | None) -> Tensor:
+def log_partition(scores: CRFScores, logits: Tensor, mask: Tensor, allowed: Tensor, skipped: Tensor | None) -> Tensor:
     """Log of the sum over all tag sequences that use only allowed tags."""
     alpha = scores.start + logits[:, 0]
     if skipped is not None:
@@ -134,7 +134,19 @@ def log_sum(scores: CRFScores, logits: Tensor, mask: Tensor, allowed: Tensor, sk
     return torch.logsumexp(alpha + scores.end, dim=1)
 
 
-def best_path(scores: CRFScores) -> Tensor:
+def tag_marginals(scores: CRFScores, targets: Targets | None = None) -> Tensor:
+    """The probability of each tag at each word `[batch, words, tags]`, given what is known, if anything is.
+
+    It is the gradient of the log of the sum over all sequences that agree with what is known.
+    """
+    allowed = torch.ones_like(scores.logits, dtype=torch.bool) if targets is None else allowed_tags(scores, targets)
+    with torch.enable_grad():
+        logits = scores.logits.detach().requires_grad_()
+        (found,) = torch.autograd.grad(log_partition(scores, logits, scores.mask, allowed, None).sum(), logits)
+    return found
+
+
+def viterbi(scores: CRFScores) -> Tensor:
     """The best tag sequence of each sentence (Viterbi), `[batch, words]`, with padding as O."""
     logits, mask = scores.logits, scores.mask
     batch, words, tags = logits.shape
@@ -154,7 +166,7 @@ def best_path(scores: CRFScores) -> Tensor:
     return torch.cat(path[::-1], dim=1).masked_fill(~mask, 0)
 
 
-def _span_probability(scores: CRFScores, path: Tensor, found: Found, tags: TagSet) -> np.ndarray:
+def _span_probability(scores: CRFScores, path: Tensor, found: DecodedSpans, tags: TagSet) -> np.ndarray:
     """The exact probability of each span of the path: that these words, and neither neighbour, are one entity."""
     logits, mask = scores.logits, scores.mask
     opens, goes_on = tags.having("BI"), tags.having("IE")

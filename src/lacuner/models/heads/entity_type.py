@@ -23,7 +23,7 @@ from lacuner.models.heads.simplex import output_layer
 from lacuner.models.heads.token import decode_tags
 from lacuner.models.tag_sets import TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
-from lacuner.models.types import Annotation, EntityTypeScores, Found, SpanScores
+from lacuner.models.types import Annotation, DecodedSpans, EntityTypeScores, SpanScores
 
 
 class EntityTypeHead(nn.Module):
@@ -45,9 +45,9 @@ class EntityTypeHead(nn.Module):
     def forward(self, vectors: Tensor, mask: Tensor) -> EntityTypeScores:
         vectors = drop_features(vectors, self.dropout, self.training)
         entity, types = self.entity(vectors).squeeze(-1), self.types(vectors)
-        return EntityTypeScores(entity, types, joint_logs(entity, types), mask)
+        return EntityTypeScores(entity, types, joint_log_probs(entity, types), mask)
 
-    def decode(self, scores: EntityTypeScores) -> Found:
+    def decode(self, scores: EntityTypeScores) -> DecodedSpans:
         return decode_tags(self.tags, scores.logits, scores.mask)
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
@@ -57,13 +57,13 @@ class EntityTypeHead(nn.Module):
         return {"kind": "entity_type", "labels": list(self.labels), "dropout": self.dropout, "angle": self.angle}
 
 
-def joint_logs(entity: Tensor, types: Tensor) -> Tensor:
+def joint_log_probs(entity: Tensor, types: Tensor) -> Tensor:
     """Log probabilities of O and of each type, `[..., 1 + types]`, that sum to 1."""
     inside = functional.logsigmoid(entity).unsqueeze(-1) + types.log_softmax(dim=-1)
     return torch.cat([functional.logsigmoid(-entity).unsqueeze(-1), inside], dim=-1)
 
 
-def entity_and_type(scores: EntityTypeScores | SpanScores) -> EntityTypeScores:
+def split_entity_and_type(scores: EntityTypeScores | SpanScores) -> EntityTypeScores:
     """The same scores as two questions: any span head can be asked whether, and then of which type."""
     if isinstance(scores, EntityTypeScores):
         return scores

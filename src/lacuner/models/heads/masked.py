@@ -34,7 +34,7 @@ class MaskedWordHead(nn.Module):
         if len(labels) < 2 or len(set(labels)) < len(labels):
             raise ConfigError("a vocabulary has at least two words, each once")
         self.labels = tuple(labels)
-        self.top5 = check_share(top5)
+        self.top5 = check_accuracy(top5)
         large = len(labels) > LARGE
         self.output: Any = (
             nn.AdaptiveLogSoftmaxWithLoss(width, len(labels), [_OFTEN]) if large else nn.Linear(width, len(labels))
@@ -49,7 +49,7 @@ class MaskedWordHead(nn.Module):
         """The number of the hidden word: one past the vocabulary."""
         return len(self.labels)
 
-    def logs(self, vectors: Tensor) -> Tensor:
+    def log_probs(self, vectors: Tensor) -> Tensor:
         """Log probabilities `[..., size]`."""
         if isinstance(self.output, nn.Linear):
             plain: Tensor = self.output(vectors).float().log_softmax(dim=-1)
@@ -65,7 +65,7 @@ class MaskedWordHead(nn.Module):
         return -self.output(vectors.float(), wanted).output if len(wanted) else vectors.sum(dim=-1)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> TokenScores:
-        return TokenScores(self.logs(vectors), mask)
+        return TokenScores(self.log_probs(vectors), mask)
 
     def config(self) -> dict[str, Any]:
         return {"kind": "masked_words", "labels": list(self.labels), "top5": self.top5}
@@ -81,7 +81,7 @@ class MaskedPieceHead(nn.Module):
         if labels or not 0 <= mask < pieces:
             raise ConfigError("a head for sub-words has no labels, and its mask is one of the sub-words")
         self.labels: tuple[str, ...] = ()
-        self.size, self.mask, self.top5 = pieces, mask, check_share(top5)
+        self.size, self.mask, self.top5 = pieces, mask, check_accuracy(top5)
         self.dense = nn.Linear(width, size)
         self.norm = nn.LayerNorm(size)
         self.bias = nn.Parameter(torch.zeros(pieces))
@@ -95,7 +95,7 @@ class MaskedPieceHead(nn.Module):
         inner = self.norm(functional.gelu(self.dense(vectors)))
         return functional.linear(inner, self._embeddings(), self.bias).float()
 
-    def logs(self, vectors: Tensor) -> Tensor:
+    def log_probs(self, vectors: Tensor) -> Tensor:
         """Log probabilities `[..., size]`."""
         return self.logits(vectors).log_softmax(dim=-1)
 
@@ -104,7 +104,7 @@ class MaskedPieceHead(nn.Module):
         return functional.cross_entropy(self.logits(vectors), wanted, reduction="none")
 
     def forward(self, vectors: Tensor, mask: Tensor) -> TokenScores:
-        return TokenScores(self.logs(vectors), mask)
+        return TokenScores(self.log_probs(vectors), mask)
 
     def config(self) -> dict[str, Any]:
         sizes = {"pieces": self.size, "size": self.dense.out_features, "mask": self.mask}
@@ -114,7 +114,7 @@ class MaskedPieceHead(nn.Module):
 MaskedHead = MaskedWordHead | MaskedPieceHead
 
 
-def check_share(share: float | None) -> float | None:
+def check_accuracy(share: float | None) -> float | None:
     """The share itself, if it is one."""
     if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1):
         raise ConfigError(f"an accuracy of {share!r} is not a share")

@@ -17,14 +17,14 @@ from torch import Tensor, nn
 
 from lacuner.errors import ConfigError
 
-MOST_CLASSES = 4096
+MAX_CLASSES = 4096
 """The simplex has a number for each pair of classes, and no weight shows it."""
 
 
 def simplex(corners: int) -> Tensor:
     """The corners `[k, k - 1]` of a regular simplex around the origin: of length 1, at equal angles, sum zero."""
-    if not 2 <= corners <= MOST_CLASSES:
-        raise ConfigError(f"an angle-based output needs from two to {MOST_CLASSES:,} classes, not {corners:,}")
+    if not 2 <= corners <= MAX_CLASSES:
+        raise ConfigError(f"an angle-based output needs from two to {MAX_CLASSES:,} classes, not {corners:,}")
     sides = corners - 1
     # on the CPU even where a model is built without numbers: there, arithmetic takes seconds to load
     real: dict[str, Any] = {"dtype": torch.float64, "device": "cpu"}

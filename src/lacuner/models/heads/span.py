@@ -26,10 +26,10 @@ from lacuner.errors import ConfigError
 from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.tag_sets import keep_disjoint
 from lacuner.models.targets import CorpusTargets, span_targets
-from lacuner.models.types import Annotation, Found, SpanScores
+from lacuner.models.types import Annotation, DecodedSpans, SpanScores
 
 Variant = Literal["width", "product"]
-MOST_AT_ONCE = 2**24
+MAX_HIDDEN_VALUES = 2**24
 """Numbers in the hidden layer that are computed at once (64 MB); beyond that widths go one group after another."""
 
 
@@ -73,7 +73,7 @@ class SpanHead(nn.Module):
         start = self.start(vectors)
         end = functional.pad(self.end(vectors), (0, 0, 0, self.widths - 1))
         numbers = batch * words * (self.hidden if self.variant == "width" else self.hidden + width)
-        at_once = max(1, min(self.widths, MOST_AT_ONCE // max(1, numbers)))
+        at_once = max(1, min(self.widths, MAX_HIDDEN_VALUES // max(1, numbers)))
         groups = [(first, min(first + at_once, self.widths)) for first in range(0, self.widths, at_once)]
         if len(groups) > 1 and torch.is_grad_enabled():
             # chunks alone would save nothing: autograd keeps what each of them computed
@@ -99,7 +99,7 @@ class SpanHead(nn.Module):
         logits = self.output(torch.tanh(hidden + self.product(both)))
         return logits
 
-    def decode(self, scores: SpanScores) -> Found:
+    def decode(self, scores: SpanScores) -> DecodedSpans:
         return greedy(scores, self.threshold)
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
@@ -117,7 +117,7 @@ class SpanHead(nn.Module):
         }
 
 
-def greedy(scores: SpanScores, threshold: float | None = None) -> Found:
+def greedy(scores: SpanScores, threshold: float | None = None) -> DecodedSpans:
     """Spans with a label that is probable enough, the most probable first; one that overlaps a better one is dropped.
 
     Of equally probable spans the wider goes first, then the one further left.
@@ -133,4 +133,4 @@ def greedy(scores: SpanScores, threshold: float | None = None) -> Found:
     end = start + width + 1
     kept = keep_disjoint(start, end, (-start, width, score), batch * words)
     sentence, first, width = sentence[kept], first[kept], width[kept]
-    return Found(sentence, first, first + width + 1, label[kept], score[kept])
+    return DecodedSpans(sentence, first, first + width + 1, label[kept], score[kept])

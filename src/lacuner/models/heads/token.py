@@ -12,7 +12,7 @@ from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.heads.simplex import output_layer
 from lacuner.models.tag_sets import Scheme, TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
-from lacuner.models.types import Annotation, Found, TokenScores
+from lacuner.models.types import Annotation, DecodedSpans, TokenScores
 
 
 class TokenHead(nn.Module):
@@ -32,7 +32,7 @@ class TokenHead(nn.Module):
         non_entity: bool = False,
     ) -> None:
         super().__init__()
-        self.tags = with_non_entity(labels, scheme) if non_entity else TagSet(tuple(labels), scheme)
+        self.tags = add_non_entity_tags(labels, scheme) if non_entity else TagSet(tuple(labels), scheme)
         self.non_entity = non_entity
         self.dropout = check_rate(dropout)
         self.angle = angle
@@ -45,8 +45,8 @@ class TokenHead(nn.Module):
     def forward(self, vectors: Tensor, mask: Tensor) -> TokenScores:
         return TokenScores(self.output(drop_features(vectors, self.dropout, self.training)), mask)
 
-    def decode(self, scores: TokenScores) -> Found:
-        return only_entities(decode_tags(self.tags, scores.logits, scores.mask), self.labels)
+    def decode(self, scores: TokenScores) -> DecodedSpans:
+        return drop_non_entities(decode_tags(self.tags, scores.logits, scores.mask), self.labels)
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
         return token_targets(annotations, self.tags, lost)
@@ -62,17 +62,17 @@ class TokenHead(nn.Module):
         }
 
 
-def with_non_entity(labels: Sequence[str], scheme: Scheme) -> TagSet:
+def add_non_entity_tags(labels: Sequence[str], scheme: Scheme) -> TagSet:
     """Tags for the labels and, last, for spans that are no entity; its name is empty, as no label's may be."""
     return TagSet((*labels, ""), scheme)
 
 
-def only_entities(found: Found, labels: Sequence[str]) -> Found:
+def drop_non_entities(found: DecodedSpans, labels: Sequence[str]) -> DecodedSpans:
     """Without the spans of a label that is not among these."""
-    return Found._make(column[found.label < len(labels)] for column in found)
+    return DecodedSpans._make(column[found.label < len(labels)] for column in found)
 
 
-def decode_tags(tags: TagSet, logits: Tensor, mask: Tensor) -> Found:
+def decode_tags(tags: TagSet, logits: Tensor, mask: Tensor) -> DecodedSpans:
     """The best tag of each word by itself, read as spans; a span is as probable as its least certain word."""
     best, chosen = logits.detach().float().softmax(dim=-1).max(dim=-1)
     chosen = chosen.masked_fill(~mask, 0)
