@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks.speed import annotate, corpus, models, recipes
-from lacuner.cli.console import print_table, say
+from lacuner.cli.console import log, print_table
 
 PARTS = [corpus, annotate, models, recipes]
 
@@ -18,7 +18,7 @@ def main() -> int:
     wanted = [part for part in PARTS if part.__name__.rsplit(".", 1)[1] in sys.argv] or PARTS
     rows = []
     for part in wanted:
-        say(f"measuring {part.__name__.rsplit('.', 1)[1]} ...")
+        log(f"measuring {part.__name__.rsplit('.', 1)[1]} ...")
         rows += part.measure(quick)
     cells = [
         (

@@ -131,7 +131,7 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
         ("d.txt", "aspirin\tChemical\n", r"d.txt:1: there is a tab in this term"),
         ("d.csv", "", r"d.csv: there is no entry in this file"),
         ("d.csv", "surface,label\n", r"d.csv: there is no entry in this file"),
-        ("d.xlsx", "PK", r"d.xlsx: the ending does not say what format this is \(name one of tsv, csv"),
+        ("d.xlsx", "PK", r"d.xlsx: the ending does not say what format this is: name one of tsv, csv"),
         ("d.jsonl", "{'a': 1}\n", r"d.jsonl:1: this line is not JSON"),
         ("d.json", "{", r"d.json:1: this is not JSON"),
         ("d.json", '{"a": 1}', r"d.json: this is neither a list nor the result of a SPARQL query"),
@@ -172,7 +172,8 @@ def test_the_encoding_of_western_spreadsheets(tmp_path: Path) -> None:
     assert ("Müller’s Straße", "Ort") in pairs(dictionary)
     assert sentences(dictionary) == [
         "1 only this row has the label 'Ortsart'; if it is a header, name its columns surface and label",
-        "2 the byte 0xFC is not UTF-8; the file was read as Windows-1252; if that is wrong, name its encoding",
+        "2 the byte 0xFC is not UTF-8; the file was read as Windows-1252; if that is wrong, name its encoding "
+        "(--dictionary-encoding)",
     ]
     named = load(tmp_path, "d.tsv", "Москва\tLOC".encode("cp1251"), encoding="cp1251")
     assert pairs(named) == [("Москва", "LOC")]

@@ -28,7 +28,7 @@ def test_it_reports_and_goes_on(inline: list[str], spec_file: Callable[[str], Pa
     out = tmp_path / "out"
     args = [str(spec_file(FAST)), "--out", str(out), "--data", str(tmp_path)]
     nothing = CliRunner().invoke(app, [*args, "--no-run"])
-    assert nothing.exit_code == 0 and "nothing has been measured yet" in nothing.output and not inline
+    assert nothing.exit_code == 0 and "no cell has been run yet" in nothing.output and not inline
     first = CliRunner().invoke(app, args)
     assert first.exit_code == 0 and "1 of 1 cells finished, 0 failed" in first.output, first.output
     again = CliRunner().invoke(app, [*args, "--json"])

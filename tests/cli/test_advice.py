@@ -28,9 +28,7 @@ def corpora(tmp_path: Path) -> Path:
 def test_advice_for_people(run: Run, corpora: Path) -> None:
     write(corrupt(demo_corpus().train[:1000], Noise(drop=0.4)), corpora / "weak.jsonl")
     out = run("recipes", "--for", "weak.jsonl", "--dev", "dev.jsonl").stdout
-    assert (
-        "1,000 documents" in out and "entities without a right label, about" in out and "mentions of all names" in out
-    )
+    assert "1,000 documents" in out and "estimated missing entities" in out and "some mentions of all names" in out
     assert "\nensemble\n" in out and "of the entities have no label" in out
     assert out.splitlines()[-1] == "lacuner train --recipe ensemble --weak weak.jsonl --dev dev.jsonl --out run"
 
@@ -62,8 +60,8 @@ def test_train_takes_the_advice(run: Run, corpora: Path) -> None:
         (["recipes", "--for", "bare.jsonl"], "there is no labelled span"),
         (["recipes", "--for", "empty.jsonl"], "there is no labelled span"),
         (["recipes", "--for", "bare.jsonl", "--dev", "dev.jsonl"], "there is no labelled span"),
-        (["recipes", "--dev", "dev.jsonl"], "give --for WEAK or --gold"),
-        (["recipes", "trust", "--for", "weak.jsonl"], "and no recipe"),
+        (["recipes", "--dev", "dev.jsonl"], "needs --for WEAK or --gold"),
+        (["recipes", "trust", "--for", "weak.jsonl"], "and no recipe name"),
         (["recipes", "--for", "nowhere.jsonl"], "there is no such file"),
         (["train", "--out", "r"], "the recipe auto needs --weak or --gold"),
         (["train", "--weak", "bare.jsonl", "--out", "r"], "there is no labelled span"),

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.corpus import read, write
+from lacuner.cli.main import COMMANDS
+from lacuner.cli.options import InputOptions
+from lacuner.corpus import FORMATS, read, write
+from lacuner.corpus.tags import SCHEMES
 from lacuner.data import Document, Span
 from tests.cli.conftest import Run
 
@@ -89,7 +92,7 @@ def test_check_names_problems_and_fixes_them(run: Run, tmp_path: Path) -> None:
         ("misaligned", 2),
         ("unreadable", 3),
     }
-    assert "document that cannot be read: 1" in run("check", "x.jsonl", "--fix", status=2).stderr
+    assert "unreadable document: 1" in run("check", "x.jsonl", "--fix", status=2).stderr
     run("check", "x.fixed.jsonl", "--rare", 0)
     assert [doc.spans[0].end for doc in read(tmp_path / "x.fixed.jsonl")] == [4, 9]
 
@@ -104,10 +107,9 @@ def test_check_sees_texts_shared_between_splits(run: Run, gold: Path, tmp_path: 
     ("args", "words"),
     [
         (("evaluate", "missing.conll", "--gold", "gold.conll"), "missing.conll: there is no such file or folder"),
-        (("evaluate", "gold.conll", "--gold", "gold.conll", "--format", "brat"), "there is no format 'brat'"),
         (("evaluate", "gold.xyz", "--gold", "gold.conll"), "gold.xyz: there is no such file or folder"),
         (("noise", "corrupt", "gold.conll", "--out", "x.xyz"), "x.xyz: the ending tells no format"),
-        (("noise", "corrupt", "gold.conll", "--out", "gold.conll"), "is a file that this command reads"),
+        (("noise", "corrupt", "gold.conll", "--out", "gold.conll"), "is already an input or output"),
         (("noise", "corrupt", "gold.conll", "--drop", "1.5", "--out", "x.jsonl"), "drop: input should be less than"),
         (
             ("noise", "corrupt", "gold.conll", "--drop-type", "PER", "--out", "x.jsonl"),
@@ -123,10 +125,10 @@ def test_a_users_mistake_is_one_sentence(run: Run, gold: Path, args: tuple[str, 
     assert done.stdout == ""
 
 
-def test_a_single_text_file_is_said_to_be_a_document_a_line(run: Run, tmp_path: Path) -> None:
+def test_a_single_text_file_has_one_document_per_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("one\ntwo\n")
     done = run("check", "x.txt")
-    assert "one document a line" in done.stderr and "2 documents" in done.stdout
+    assert "one document per line" in done.stderr and "2 documents" in done.stdout
 
 
 def test_a_command_in_a_process_of_its_own(gold: Path, tmp_path: Path) -> None:
@@ -137,6 +139,29 @@ def test_a_command_in_a_process_of_its_own(gold: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1] == "lacuner: nowhere.conll: there is no such file or folder"
+
+
+def test_choices_are_checked_and_listed(run: Run, gold: Path) -> None:
+    last = run("evaluate", gold, "--gold", gold, "--format", "brat", status=2).stderr.strip().splitlines()[-1]
+    assert "--format" in last and "'brat'" in last and all(f"'{name}'" in last for name in FORMATS)
+    text = run("annotate", "-h").stdout
+    for choices in (FORMATS, SCHEMES, ("smart", "fold", "exact"), ("priority", "vote"), ("unicode", "space")):
+        assert "|".join(choices) in text
+
+
+@pytest.mark.parametrize("command", [name for name, command in COMMANDS.items() if callable(command)])
+def test_every_command_explains_itself_in_one_line(run: Run, command: str) -> None:
+    assert run(command, "-h").stdout == run(command, "--help").stdout
+    [line] = [line for line in run("-h").stdout.splitlines() if line.startswith(f"  {command} ")]
+    assert len(line) <= 80 and line.endswith(".") and "..." not in line
+
+
+def test_input_options_become_arguments_again() -> None:
+    """For the command that `lacuner recipes --for` recommends."""
+    assert InputOptions().arguments() == []
+    options = InputOptions(format="conll", token_column=1, strict=True, separator="tab")
+    assert options.arguments() == ["--format", "conll", "--separator", "tab", "--token-column", "1", "--strict"]
+    assert options.read_options().separator == "\t"
 
 
 def test_help_and_version(run: Run) -> None:

@@ -29,7 +29,7 @@ def corpora(tmp_path: Path) -> Path:
 def test_train_predict_evaluate(run: Run, corpora: Path) -> None:
     done = run("train", "--recipe", "trust", "--weak", "weak.jsonl", "--dev", "dev.jsonl", "--out", "run", *QUICK)
     assert "epoch 6/6" in done.stderr and "words/s" in done.stderr and "dev P" in done.stderr
-    assert "the model finds" in done.stdout and "suspects.jsonl" in done.stdout
+    assert "The model found" in done.stdout and "suspects.jsonl" in done.stdout
     rows = [json.loads(line) for line in (corpora / "run" / "suspects.jsonl").read_text().splitlines()]
     assert rows and all({"kind", "document", "start", "end", "label", "text", "context"} <= set(row) for row in rows)
     weak = {doc.id: doc for doc in read(corpora / "weak.jsonl")}
@@ -120,8 +120,8 @@ def test_going_on_from_another_run(run: Run, tmp_path: Path) -> None:
     done = run("train", "--recipe", "finetune", "--from", "a 'b'", "--gold", "gold.jsonl", *quick, "c")
     assert "finetune: going on with a 'b'" in done.stderr and "model: c/model" in done.stdout
     for args, sentence in (
-        (("--recipe", "finetune"), "the recipe finetune needs --from RUN"),
-        (("--recipe", "supervised", "--from", "c"), "the recipe supervised begins with fresh weights: --from is for"),
+        (("--recipe", "finetune"), "recipe finetune needs --from RUN"),
+        (("--recipe", "supervised", "--from", "c"), "recipe supervised trains from scratch: --from is for"),
         (("--from", "c"), "--from is for finetune"),
         (("--recipe", "finetune", "--from", "nowhere"), "nowhere: cannot read what start names"),
     ):

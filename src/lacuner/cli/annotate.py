@@ -1,216 +1,183 @@
-"""`lacuner annotate`: weak labels from a dictionary."""
+"""`lacuner annotate`: weak labels from gazetteers and patterns (distant supervision)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import CorpusReader, incomplete_note, log, log_lost, print_json, print_table, score_rows
+from lacuner.cli.labelling_sources import SourceOptions
+from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+from lacuner.corpus import write
+from lacuner.data import Document
+from lacuner.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
+    from lacuner.annotate import LabellingStatistics, LintRow
     from lacuner.annotate.report import AnnotationReport
-    from lacuner.cli.console import Watched
-    from lacuner.data import Document
+    from lacuner.noise import Measurement
 
-SUSPICIOUS = 30
+SUSPICIOUS_SHOWN = 30
 
 
 def annotate(
-    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="Texts; labels in it are not looked at.")],
-    out: Annotated[Path, typer.Option("--out", help="Where the texts with their weak labels go.")],
-    dictionary: Annotated[
-        list[Path] | None,
-        typer.Option("--dictionary", help="TSV, CSV, TXT, JSON lines, SPARQL results; may be repeated."),
-    ] = None,
-    label: Annotated[str | None, typer.Option("--label", help="The label of entries that have none.")] = None,
-    map_: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="CLASS=LABEL", help="Which class gives which label; may be repeated."),
-    ] = None,
-    case: Annotated[
-        str, typer.Option("--case", help="exact, fold, or smart: folded but for acronyms and common words.")
-    ] = "smart",
+    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="Input texts; existing labels are ignored.")],
+    out: Annotated[Path, typer.Option("--out", help="Output file with the weak labels.")],
+    *,
+    labelling: SourceOptions,
     ambiguous: Annotated[
-        str, typer.Option("--ambiguous", help="An entry under two labels makes unsure spans, the first label, or drop.")
+        Literal["unsure", "first", "drop"], typer.Option(help="Entries with two labels: unsure, first or none.")
     ] = "unsure",
-    overlaps: Annotated[str, typer.Option("--overlaps", help="Keep the longest match, or all.")] = "longest",
-    spacing: Annotated[
-        str, typer.Option("--spacing", help="Given words: white space as given, or tokens: `5 - FU` is 5-FU.")
-    ] = "given",
-    stop: Annotated[list[Path] | None, typer.Option("--stop", help="Terms never to match, one a line.")] = None,
-    regex: Annotated[
-        list[str] | None,
-        typer.Option("--regex", metavar="LABEL=PATTERN", help="A source; without a label: unsure. May be repeated."),
-    ] = None,
-    capitalised: Annotated[
-        bool, typer.Option("--capitalised", help="Capitalised phrases that nothing else labels become unsure spans.")
-    ] = False,
-    by: Annotated[
-        str, typer.Option("--by", help="Several sources combine by priority (their order) or vote.")
-    ] = "priority",
-    lint: Annotated[
-        bool, typer.Option("--lint", help="Show the entries that do the damage, and suggest a stop list.")
-    ] = False,
-    gold: Annotated[Path | None, typer.Option("--gold", help="The truth for the texts, or for some of them.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a report, one HTML file.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Processes; all cores by default.")] = None,
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    words: options.Words = "unicode",
-    dictionary_encoding: Annotated[
-        str | None, typer.Option("--dictionary-encoding", help="Found out by default.")
-    ] = None,
-    dictionary_format: Annotated[
-        str | None,
-        typer.Option("--dictionary-format", help="If the ending does not tell: tsv, csv, txt, jsonl, json."),
-    ] = None,
-    json: options.Json = False,
+    by: Annotated[Literal["priority", "vote"], typer.Option(help="How several sources are combined.")] = "priority",
+    lint: Annotated[bool, typer.Option("--lint", help="Show suspicious entries and suggest a stop list.")] = False,
+    gold: Annotated[Path | None, typer.Option(help="Gold annotations for all or some of the texts.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML report.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of processes. Default: all cores.")] = None,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Label texts with the terms of a dictionary, and say what that dictionary does.
+    """Create weak labels from gazetteers and patterns.
 
-    Matches are the longest ones that begin and end with a word. What is not matched is unknown, not negative.
+    Matches are the longest ones that start and end at word boundaries. Text without a match is unknown, not negative.
     """
-    from lacuner.annotate import EntryPrecision, LabellingStatistics
-    from lacuner.annotate import annotate as annotated
-    from lacuner.annotate import lint as linted
-    from lacuner.annotate.report import AnnotationReport, ExampleSampler, report_json, write_report
-    from lacuner.cli.console import Watched, print_json, say
-    from lacuner.cli.labelling_sources import dictionary_sources, named_pairs, rule_sources, stop_terms, unused_terms
-    from lacuner.corpus import write
+    from lacuner.annotate import LabellingStatistics
+    from lacuner.annotate import annotate as annotate_documents
+    from lacuner.annotate import lint as lint_source
+    from lacuner.annotate.report import AnnotationReport, report_json, write_report
+    from lacuner.corpus.formats import format_of
     from lacuner.evaluate.align import align_partial
-    from lacuner.noise import NoiseMeter
     from lacuner.processes import usable_cores
 
-    _check(bool(dictionary or regex or capitalised), workers, out)
-    options.keep_inputs({"--out": out, "--report": report}, corpus, gold, *(dictionary or ()), *(stop or ()))
-    stops = stop_terms(stop)
-    matching = {"case": case, "overlaps": overlaps, "spacing": spacing, "stop": stops}
-    files = {"format": dictionary_format, "encoding": dictionary_encoding}
-    given = dictionary_sources(dictionary, label, named_pairs(map_, "--map"), files, matching)
-    sources = [*given.sources, *rule_sources(regex, capitalised, stops, given.sources)]
-    unseen = set().union(*given.by_document.values())
-    reading = options.read_options(encoding, words=words)
-    docs = Watched(corpus, format=format, options=reading)
-    truth = Watched(gold, format=format, complete=True, options=reading) if gold else None
-    statistics, examples, measuring = LabellingStatistics(), ExampleSampler(), NoiseMeter()
-    precision = EntryPrecision() if truth else None
-    combining: dict[str, Any] = {"by": by, "ambiguous": ambiguous, "overlaps": overlaps}
-    weak = annotated(docs, sources, statistics=statistics, workers=workers or usable_cores(), **combining)
+    if workers is not None and workers < 1:
+        raise ConfigError(f"--workers is {workers}: at least 1 process is needed")
+    format_of(out)  # fail early
+    refuse_overwriting(
+        {"--out": out, "--report": report}, corpus, gold, *(labelling.dictionary or ()), *(labelling.stop or ())
+    )
+    loaded = labelling.load()
+    reader = CorpusReader(corpus, inputs)
+    gold_reader = CorpusReader(gold, inputs, complete=True) if gold else None
+    statistics = LabellingStatistics()
+    weak = annotate_documents(
+        reader,
+        loaded.sources,
+        by=by,
+        ambiguous=ambiguous,
+        overlaps=labelling.overlaps,
+        statistics=statistics,
+        workers=workers or usable_cores(),
+    )
+    collector = _Collector(set().union(*loaded.documents.values()))
+    pairs = align_partial(_read_gold(gold_reader), weak) if gold_reader else ((None, doc) for doc in weak)
+    lost = write(collector.collect(pairs), out)
+    precision, measurement = (collector.precision, collector.noise_meter.result()) if gold else (None, None)
+    missing = loaded.missing_documents(collector.unseen)
+    annotation = AnnotationReport(
+        title=f"Weak labels of {corpus.name}",
+        settings={"corpus": corpus, "gold": gold, "by": by, "ambiguous": ambiguous, **asdict(labelling)},
+        statistics=statistics,
+        sources=loaded.sources,
+        examples=collector.examples,
+        lint_rows=[
+            row for source in loaded.sources if source.entries for row in lint_source(source, statistics, precision)
+        ],
+        measured=measurement,
+        lost={"reading": reader.lost, "writing": lost},
+        problems=[*loaded.problems, *missing],
+    )
+    reader.log_lost()
+    if gold_reader and measurement:
+        _log_gold(gold_reader, measurement, statistics.documents)
+    _log_labelling(corpus, statistics, missing)
+    log_lost(lost, f"wrote {out}")
+    if report is not None:
+        write_report(report, annotation)
+        log(f"wrote {report}")
+    if json:
+        print_json(report_json(annotation))
+    else:
+        _print_report(annotation, measurement, lint)
 
-    def seen() -> Iterator[Document]:
-        for real, doc in align_partial(_read_gold(truth), weak) if truth else ((None, doc) for doc in weak):
-            unseen.discard(doc.id)
-            examples.add(doc, real)
-            if real is not None and precision is not None:
-                precision.add(doc, real)
-                measuring.add(doc, real)
+
+class _Collector:
+    """Examples and counts for the report, collected while the labelled documents are written."""
+
+    def __init__(self, unseen: set[str]) -> None:
+        from lacuner.annotate import EntryPrecision
+        from lacuner.annotate.report import ExampleSampler
+        from lacuner.noise import NoiseMeter
+
+        self.examples, self.precision, self.noise_meter = ExampleSampler(), EntryPrecision(), NoiseMeter()
+        self.unseen = unseen
+        """Ids for which a gazetteer has terms and that did not occur yet."""
+
+    def collect(self, pairs: Iterable[tuple[Document | None, Document]]) -> Iterator[Document]:
+        """Pass the weak documents on; each comes with its gold, if there is any."""
+        for gold, doc in pairs:
+            self.unseen.discard(doc.id)
+            self.examples.add(doc, gold)
+            if gold is not None:
+                self.precision.add(doc, gold)
+                self.noise_meter.add(doc, gold)
             yield doc
 
-    lost = write(seen(), out)
-    measured = measuring.result() if truth else None
-    labelling = AnnotationReport(
-        title=f"Weak labels of {corpus.name}",
-        settings={
-            **{"corpus": corpus, "dictionary": dictionary, "label": label, "map": map_, "gold": gold},
-            **{"regex": regex, "capitalised": capitalised, **matching, "stop": stop, **combining},
-        },
-        statistics=statistics,
-        sources=sources,
-        examples=examples,
-        lint_rows=[row for source in sources if source.entries for row in linted(source, statistics, precision)],
-        measured=measured,
-        lost={"reading": docs.lost, "writing": lost},
-        problems=[*given.problems, *unused_terms(given.by_document, unseen)],
-    )
-    _account_for(labelling, docs, truth, out, labelling.problems[len(given.problems) :])
-    if report is not None:
-        write_report(report, labelling)
-        say(f"wrote {report}")
-    if json:
-        print_json(report_json(labelling))
-    else:
-        _show(labelling, lint)
+
+def _read_gold(reader: CorpusReader) -> Iterator[Document]:
+    yield from reader
+    if not reader.documents:
+        raise CorpusError("no document in this gold file", file=reader.path)
 
 
-def _check(sources: bool, workers: int | None, out: Path) -> None:
-    """What is better said now than after an hour."""
-    from lacuner.corpus.formats import format_of
-    from lacuner.errors import ConfigError
-
-    if not sources:
-        raise ConfigError("nothing to label with: give --dictionary, --regex or --capitalised")
-    if workers is not None and workers < 1:
-        raise ConfigError(f"--workers is {workers}, but at least 1 process has to do the work")
-    format_of(out)
+def _log_gold(reader: CorpusReader, measurement: Measurement, documents: int) -> None:
+    log_lost(reader.lost, f"read {reader.path}: {measurement.scores.documents:,} of {documents:,} documents have gold")
+    if not measurement.scores.exact.gold:
+        log(f"{reader.path}: no entity in this gold file, so every label counts as wrong")
 
 
-def _account_for(
-    labelling: AnnotationReport, docs: Watched, truth: Watched | None, out: Path, problems: Iterable[str]
-) -> None:
-    """Say what was read, labelled and written, and what was lost on the way."""
-    from lacuner.cli.console import report_lost, say
-    from lacuner.noise import Measurement
-
-    report_lost(docs.lost, f"read {docs.path}: {docs.documents:,} documents")
-    measured, statistics = labelling.measured, labelling.statistics
-    if truth and isinstance(measured, Measurement):
-        having = f"{measured.scores.documents:,} of {statistics.documents:,} documents have gold"
-        report_lost(truth.lost, f"read {truth.path}: {having}")
-        if not measured.scores.exact.gold:
-            say(f"{truth.path}: there is no entity in this gold, so that every label counts as wrong")
-    for sentence in problems:
-        say(sentence)
-    report_lost(statistics.lost, "labelled")
-    report_lost(labelling.lost["writing"], f"wrote {out}")
+def _log_labelling(corpus: Path, statistics: LabellingStatistics, missing: list[str]) -> None:
+    for sentence in missing:
+        log(sentence)
+    log_lost(statistics.lost, "labelled")
     if not statistics.documents:
-        say(f"{docs.path}: there is no document in it, so that nothing was labelled")
+        log(f"{corpus}: no document in this corpus, so nothing was labelled")
     elif not statistics.matched:
-        say(
-            "nothing was found in any document: is it the right dictionary, and are terms and labels where they belong?"
-        )
+        log("no match in any document: is it the right gazetteer, and are terms and labels in the right columns?")
 
 
-def _read_gold(gold: Watched) -> Iterator[Document]:
-    """Gold documents; an error if there is none."""
-    from lacuner.errors import CorpusError
-
-    yield from gold
-    if not gold.documents:
-        raise CorpusError("there is no document in this gold", file=gold.path)
-
-
-def _show(labelling: AnnotationReport, lint: bool) -> None:
-    from lacuner.annotate import format_stop_list
-    from lacuner.cli.console import print_table
-    from lacuner.cli.score_table import incomplete_note, score_rows
+def _print_report(annotation: AnnotationReport, measurement: Measurement | None, lint: bool) -> None:
     from lacuner.corpus.check import look_alike
-    from lacuner.noise import Measurement
 
-    statistics, measured, suspicious = labelling.statistics, labelling.measured, labelling.lint_rows
-    share = statistics.matched / max(statistics.documents, 1)
-    typer.echo(
-        f"{statistics.documents:,} documents, {100 * share:.1f} % of them with a match: "
-        f"{statistics.spans.total():,} spans, {statistics.unsure.total():,} unsure"
-    )
-    columns = ("source", "label", "found", "kept", "documents", "meet another source", "contradict it")
-    rows = [
-        (r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts)
-        for r in statistics.table()
-    ]
+    statistics = annotation.statistics
+    matched = 100 * statistics.matched / max(statistics.documents, 1)
+    spans, unsure = statistics.spans.total(), statistics.unsure.total()
+    typer.echo(f"{statistics.documents:,} documents, {matched:.1f} % with a match: {spans:,} spans, {unsure:,} unsure")
+    columns = ("source", "label", "found", "kept", "documents", "overlaps another source", "conflicts with it")
+    table = statistics.table()
+    rows = [(r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts) for r in table]
     print_table("", columns, rows)
-    for named in look_alike(statistics.spans):
-        typer.echo(f"labels that look alike: {named}")
-    if isinstance(measured, Measurement):
-        print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measured.scores))
-        if measured.scores.incomplete:
-            typer.echo(incomplete_note(measured.scores))
-    if not lint:
-        typer.echo(f"{len(suspicious):,} suspicious entries (--lint shows them)")
+    for labels in look_alike(statistics.spans):
+        typer.echo(f"labels that look alike: {labels}")
+    if measurement:
+        print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measurement.scores))
+        if measurement.scores.incomplete:
+            typer.echo(incomplete_note(measurement.scores))
+    if lint:
+        _print_lint(annotation.lint_rows)
+    else:
+        typer.echo(f"{len(annotation.lint_rows):,} suspicious entries (--lint shows them)")
+
+
+def _print_lint(lint_rows: Sequence[LintRow]) -> None:
+    from lacuner.annotate import format_stop_list
+
+    if not lint_rows:
+        typer.echo("no suspicious entries")
         return
-    table = [
+    rows = [
         (
             row.surface,
             " ".join(row.labels),
@@ -219,11 +186,8 @@ def _show(labelling: AnnotationReport, lint: bool) -> None:
             ", ".join(row.reasons),
             f"{row.where.file}:{row.where.line}" if row.where else "",
         )
-        for row in suspicious[:SUSPICIOUS]
+        for row in lint_rows[:SUSPICIOUS_SHOWN]
     ]
-    if not table:
-        typer.echo("no suspicious entries")
-        return
-    print_table("\nSuspicious entries", ("entry", "labels", "matches", "wrong", "why", "where"), table)
-    stops = format_stop_list(suspicious)
-    typer.echo("\nA stop list to edit (save it, and give it as --stop):\n" + (stops or "(nothing to stop)"))
+    print_table("\nSuspicious entries", ("entry", "labels", "matches", "wrong", "why", "where"), rows)
+    stop_list = format_stop_list(lint_rows) or "(no entry to stop)"
+    typer.echo(f"\nSuggested stop list (edit and save it, then pass it as --stop):\n{stop_list}")

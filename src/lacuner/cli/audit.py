@@ -1,187 +1,160 @@
-"""`lacuner audit`: what to look at."""
+"""`lacuner audit`: diagnose a training run with the help of gold."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import log, print_json, print_table, read_splits
+from lacuner.cli.options import Dev, Gold, InputOptions, Json, Seed
+from lacuner.data import Splits
 
 if TYPE_CHECKING:
     from lacuner.audit.sampling import Audit
 
-app = typer.Typer(help="Look into a training.", no_args_is_help=True)
+PlotFolder = Annotated[Path | None, typer.Option("--out", help="Folder for the plots. Default: no plots.")]
 
 
-@app.command()
 def sampling(
-    weak: Annotated[Path, typer.Option("--weak", help="Labels with gaps.")],
-    gold: Annotated[Path, typer.Option("--gold", help="The truth about the same texts; only the watch sees it.")],
-    out: Annotated[Path, typer.Option("--out", help="Where report.html and sampling.json go.")],
-    dev: Annotated[Path | None, typer.Option("--dev", help="Complete labels to choose the best epoch by.")] = None,
+    weak: Annotated[Path, typer.Option("--weak", help="Weak labels.")],
+    gold: Gold,
+    out: Annotated[Path, typer.Option("--out", help="Folder for report.html and sampling.json.")],
+    *,
+    dev: Dev = None,
     recipe: Annotated[
-        list[str] | None,
-        typer.Option("--recipe", help="What to watch; several stand side by side. [negative_sampling]"),
+        list[str] | None, typer.Option(help="Recipe to train. Repeatable. Default: negative_sampling.")
     ] = None,
     follow: Annotated[
-        list[str] | None, typer.Option("--follow", metavar="TEXT", help="An unlabelled entity to follow, by its text.")
+        list[str] | None, typer.Option(metavar="TEXT", help="Text of an unlabelled entity to track. Repeatable.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, other weights.")] = 1,
+    seed: Seed = 1,
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting, for all of the recipes that have it."),
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of every recipe that has it.")
     ] = None,
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    words: options.Words = "unicode",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    json: options.Json = False,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Train, and see what becomes of the gaps.
+    """Train and track what happens to unlabelled entities.
 
-    How many negatives are entities, how sparse entities are, and how much the model takes some unlabelled entities for
-    what they are, epoch by epoch. No model is kept.
+    Shows per epoch how many sampled negatives are entities, how sparse entities are, and the probability that the
+    model gives to unlabelled entities. Only the diagnosis sees gold. No model is kept.
     """
     from lacuner.audit.report import write_audit
     from lacuner.audit.sampling import audit_sampling, plan
-    from lacuner.cli.console import print_json, read_roles, say
-    from lacuner.data import Splits
 
     recipes, settings, names = recipe or ["negative_sampling"], set_ or [], follow or []
     plans = plan(recipes, settings)
-    reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
     files = {role: [path] for role, path in (("weak", weak), ("gold", gold), ("dev", dev)) if path is not None}
-    given = read_roles(files, format, reading)
-    audit = audit_sampling(plans, Splits(**given), names, seed, say=say)
-    chosen = {"--recipe": recipes, "--follow": names, "--set": settings}
-    read = [part for role, [path] in files.items() for part in (f"--{role}", str(path))]
-    more = [part for option, values in chosen.items() for value in values for part in (option, value)]
-    command = shlex.join(["lacuner", "audit", "sampling", *read, *more, "--seed", str(seed), "--out", str(out)])
-    write_audit(audit, out, command)
+    audit = audit_sampling(plans, Splits(**read_splits(files, inputs)), names, seed, say=log)
+    values: dict[str, Sequence[object]] = {**files, "recipe": recipes, "follow": names, "set": settings}
+    arguments = [str(part) for name, each in values.items() for value in each for part in (f"--{name}", value)]
+    command = ["lacuner", "audit", "sampling", *arguments, "--seed", str(seed), "--out", str(out)]
+    write_audit(audit, out, shlex.join(command))
     if json:
         print_json({"out": str(out), **audit.as_json()})
         return
-    _show(audit)
-    typer.echo(f"report: {out / 'report.html'}\nfigures: {out / 'sampling.json'}")
+    _print_audit(audit)
+    typer.echo(f"report: {out / 'report.html'}\nnumbers: {out / 'sampling.json'}")
 
 
-def _show(audit: Audit) -> None:
+def _print_audit(audit: Audit) -> None:
     from lacuner.audit.report import columns, number_text, share
-    from lacuner.cli.console import print_table
 
-    shown = columns(audit)
+    names = columns(audit)
     rows = [
-        (watched.name, number, *[number_text(row.get(name), name) for name in shown])
+        (watched.name, number, *[number_text(row.get(name), name) for name in names])
         for watched in audit.watched
         for number, row in enumerate(watched.epochs, 1)
     ]
-    print_table("", ("recipe", "epoch", *shown.values()), rows)
+    print_table("", ("recipe", "epoch", *names.values()), rows)
     facts = audit.as_json()
-    sparse, real, limit = facts["sparsity"], facts["corpus"], facts["bound"]
+    sparsity, expected, bound = facts["sparsity"], facts["corpus"], facts["bound"]
     typer.echo(
-        f"{sparse['dense']:,} of {sparse['sentences']:,} sentences have more than sqrt(n) entities; "
-        f"on average {sparse['words']:.1f} words and {sparse['entities']:.2f} entities"
+        f"{sparsity['dense']:,} of {sparsity['sentences']:,} sentences have more than sqrt(n) entities; "
+        f"on average {sparsity['words']:.1f} words and {sparsity['entities']:.2f} entities"
     )
-    least = "" if limit["at_least"] is None else f" (the bound: {limit['at_least']:.3f})"
+    lower_bound = "" if bound["at_least"] is None else f" (lower bound {bound['at_least']:.3f})"
     typer.echo(
-        f"drawing {audit.rate:g} negatives a word, none is an entity with a probability of {limit['worst_case']:.3f}"
-        f"{least} in {limit['words']} words with sqrt(n) unlabelled entities, and of {real['clean']:.3f} in a sentence "
-        "of this corpus"
+        f"probability that no sampled negative is an entity, at {audit.rate:g} negatives per word: "
+        f"{bound['worst_case']:.3f}{lower_bound} for {bound['words']} words with sqrt(n) unlabelled entities, "
+        f"{expected['clean']:.3f} for a sentence of this corpus"
     )
-    typer.echo(f"drawn uniformly, {share(real['missampling'])} of the negatives are expected to be entities")
+    typer.echo(f"expected share of entities among uniformly sampled negatives: {share(expected['missampling'])}")
     for watched in audit.watched:
         if len(watched.table) and audit.followed:
             first, last = watched.means
             typer.echo(
-                f"{watched.name}: {len(audit.followed):,} unlabelled entities are taken for what they are with a mean "
-                f"probability of {first:.3f} after the first epoch and {last:.3f} after the last"
+                f"{watched.name}: mean probability of the right label over {len(audit.followed):,} unlabelled "
+                f"entities: {first:.3f} after the first epoch, {last:.3f} after the last"
             )
 
 
-@app.command()
 def removed(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs of two_step; several stand side by side.")],
-    gold: Annotated[Path, typer.Option("--gold", help="The truth about the texts that they learned from.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Where the pictures go; none without it.")] = None,
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    words: options.Words = "unicode",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    json: options.Json = False,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs of two_step to compare.")],
+    gold: Gold,
+    *,
+    out: PlotFolder = None,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Judge the words that two-step learning removed: how many of them belong to entities that nobody labelled."""
+    """Precision and recall of the tokens removed by two_step."""
     from lacuner.audit.filtered_tokens import audit_filtered_tokens, removal_curve, removal_figures
-    from lacuner.cli.console import print_json, print_table, read_roles
     from lacuner.reporting.svg import write_figures
 
-    reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-    docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
-    judged = {str(run): audit_filtered_tokens(run, docs) for run in runs}
+    gold_docs = read_splits({"gold": [gold]}, inputs).get("gold", [])
+    results = {str(run): audit_filtered_tokens(run, gold_docs) for run in runs}
     if out is not None:
-        write_figures(removal_figures(judged), out)
+        write_figures(removal_figures(results), out)
+    counts = {name: result.as_json() for name, result in results.items()}
     if json:
-        shares = [dict(zip(("run", "share", "precision", "recall"), row, strict=True)) for row in removal_curve(judged)]
-        print_json({"runs": {name: found.as_json() for name, found in judged.items()}, "shares": shares})
+        shares = [
+            dict(zip(("run", "share", "precision", "recall"), row, strict=True)) for row in removal_curve(results)
+        ]
+        print_json({"runs": counts, "shares": shares})
         return
-    columns = ("run", "unlabelled words", "of entities", "removed", "P", "R")
-    counts = {name: found.as_json() for name, found in judged.items()}
     rows = [
         (
             name,
-            *[f"{n[key]:,}" for key in ("words", "missing", "removed")],
-            f"{n['precision']:.3f}",
-            f"{n['recall']:.3f}",
+            *[f"{count[key]:,}" for key in ("words", "missing", "removed")],
+            *[f"{count[key]:.3f}" for key in ("precision", "recall")],
         )
-        for name, n in counts.items()
+        for name, count in counts.items()
     ]
-    print_table("", columns, rows)
-    tried = [(name, f"{share:.4f}", f"{p:.3f}", f"{r:.3f}") for name, share, p, r in removal_curve(judged)]
-    print_table("\nIf another share had been removed", ("run", "share", "P", "R"), tried)
+    print_table("", ("run", "unlabelled tokens", "in entities", "removed", "P", "R"), rows)
+    shares_rows = [(name, f"{share:.4f}", f"{p:.3f}", f"{r:.3f}") for name, share, p, r in removal_curve(results)]
+    print_table("\nFor other shares of removed tokens", ("run", "share", "P", "R"), shares_rows)
 
 
-@app.command()
 def completion(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs of needle; several stand side by side.")],
-    gold: Annotated[Path, typer.Option("--gold", help="The truth about the weak texts that they learned from.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Where the pictures go; none without it.")] = None,
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    words: options.Words = "unicode",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    json: options.Json = False,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs of needle to compare.")],
+    gold: Gold,
+    *,
+    out: PlotFolder = None,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Judge completed weak labels: how many entities were fixed, how many broken, and how far to trust them."""
+    """Entities fixed and broken by needle's label completion."""
     from lacuner.audit.completion import CHANGES, COLUMNS, audit_completion, completion_figures, completion_rows
-    from lacuner.cli.console import print_json, print_table, read_roles
     from lacuner.reporting.svg import write_figures
 
-    reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-    docs = read_roles({"gold": [gold]}, format, reading).get("gold", [])
-    judged = {
-        str(run) if number == 1 else f"{run}, round {number}": found
+    gold_docs = read_splits({"gold": [gold]}, inputs).get("gold", [])
+    results = {
+        str(run) if number == 1 else f"{run}, round {number}": result
         for run in runs
-        for number, found in audit_completion(run, docs).items()
+        for number, result in audit_completion(run, gold_docs).items()
     }
     if out is not None:
-        write_figures(completion_figures(judged), out)
+        write_figures(completion_figures(results), out)
     if json:
-        print_json({"runs": {name: found.as_json() for name, found in judged.items()}})
+        print_json({"runs": {name: result.as_json() for name, result in results.items()}})
         return
-    print_table("", COLUMNS, completion_rows(judged))
-    for name, what in CHANGES.items():
-        typer.echo(f"{name}: {what}")
-    left = {name: found.without_gold for name, found in judged.items() if found.without_gold}
-    for name, count in left.items():
-        typer.echo(f"{name}: gold does not have {count:,} of the completed texts")
+    print_table("", COLUMNS, completion_rows(results))
+    for change, meaning in CHANGES.items():
+        typer.echo(f"{change}: {meaning}")
+    for name, result in results.items():
+        if result.without_gold:
+            typer.echo(f"{name}: {result.without_gold:,} completed texts are not in gold")

@@ -1,4 +1,4 @@
-"""`lacuner bench`: recipes side by side."""
+"""`lacuner bench`: compare recipes on data sets, noise levels and seeds."""
 
 from __future__ import annotations
 
@@ -8,55 +8,52 @@ from typing import Annotated
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import log, print_json, print_table
+from lacuner.cli.options import Json
+
+COLUMNS = ("data", "noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle")
 
 
 def bench(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What to measure: data, noise, recipes, seeds.")],
-    out: Annotated[Path, typer.Option("--out", help="The bench's folder; the same command continues it.")],
-    data: Annotated[Path, typer.Option("--data", help="Where the folders of the data sets are.")] = Path(
-        "../shared/data"
-    ),
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Cells at a time, one thread each.")] = 2,
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="Data sets, noise, recipes and seeds.")],
+    out: Annotated[Path, typer.Option("--out", help="Bench folder. The same command resumes it.")],
+    *,
+    data: Annotated[Path, typer.Option(help="Folder of the data sets.")] = Path("../shared/data"),
+    workers: Annotated[int, typer.Option(min=1, help="Cells run in parallel, one thread each.")] = 2,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the spec, such as seeds=[1].")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the spec, e.g. seeds=[1].")
     ] = None,
-    run: Annotated[
-        bool, typer.Option("--run/--no-run", help="Or only write table and report of what is there.")
-    ] = True,
-    json: options.Json = False,
+    run: Annotated[bool, typer.Option("--run/--no-run", help="Run cells, or only write table and report.")] = True,
+    json: Json = False,
 ) -> None:
-    """Run every recipe on every data set with every noise and seed, and make a table and a report.
+    """Run recipes x data x noise x seeds; write tables and plots.
 
-    What has been measured is never measured again; a cell that fails does not stop the rest, and is tried again the
-    next time. The status is 1 if a cell failed.
+    Finished cells are never run again. A failed cell does not stop the others and is retried by the next call; the
+    exit status is then 1.
     """
     from lacuner.bench.outputs import write_results
     from lacuner.bench.runner import open_bench, run_bench
     from lacuner.bench.spec import load_spec
     from lacuner.bench.table import percent
-    from lacuner.cli.console import print_json, print_table, say
 
-    chosen = [part for each in set_ or [] for part in ("--set", each)]
-    command = shlex.join(
-        ["lacuner", "bench", spec.as_posix(), "--data", data.as_posix(), "--out", out.as_posix(), *chosen]
-    )
-    found = open_bench(load_spec(spec, data, tuple(set_ or [])), data, out)
+    settings = tuple(set_ or ())
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    command = ["lacuner", "bench", spec.as_posix(), "--data", data.as_posix(), "--out", out.as_posix(), *arguments]
+    opened = open_bench(load_spec(spec, data, settings), data, out)
     try:
         if run:
-            run_bench(found, data, out, workers, say)
+            run_bench(opened, data, out, workers, log)
     finally:
-        if found.rows:
-            lines = write_results(found, out, command)
-    if not found.rows:
-        say("nothing has been measured yet")
+        if opened.rows:
+            lines = write_results(opened, out, shlex.join(command))
+    if not opened.rows:
+        log("no cell has been run yet")
         return
-    failed = {key: row["error"] for key, row in found.failed.items()}
+    failed = {key: row["error"] for key, row in opened.failed.items()}
     if json:
-        counts = {"cells": len(found.cells), "finished": len(found.finished), "ran": found.ran, "failed": failed}
+        counts = {"cells": len(opened.cells), "finished": len(opened.finished), "ran": opened.ran, "failed": failed}
         print_json({"out": str(out), **counts, "lines": [line.as_json() for line in lines]})
     else:
-        columns = ("data", "noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle")
         rows = [
             (
                 *map(str, line.place),
@@ -68,8 +65,8 @@ def bench(
             for line in lines
             if line.rows
         ]
-        print_table("", columns, rows)
-        typer.echo(f"{len(found.finished):,} of {len(found.cells):,} cells finished, {len(failed):,} failed")
+        print_table("", COLUMNS, rows)
+        typer.echo(f"{len(opened.finished):,} of {len(opened.cells):,} cells finished, {len(failed):,} failed")
         typer.echo(f"table: {out / 'table.md'}\nreport: {out / 'report.html'}")
     if failed:
         raise typer.Exit(1)

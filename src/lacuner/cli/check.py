@@ -1,117 +1,98 @@
-"""`lacuner check`: what is wrong with my data, with file and line."""
+"""`lacuner check`: find problems in a corpus, with file and line."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import CorpusReader, log, print_json
+from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+from lacuner.corpus import write
+from lacuner.data import Where
+from lacuner.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from lacuner.corpus import ReadOptions
     from lacuner.corpus.check import Checked, Problem
 
-MOST = 50
-UNFIXED = ("unreadable", "crossing", "two labels")
-"""Errors that only a person can mend."""
+SHOWN = 50
+UNFIXABLE = ("unreadable", "crossing", "two labels")
+"""Errors that need a decision by a person."""
 
 
 def check(
-    corpora: Annotated[
-        list[Path], typer.Argument(metavar="CORPUS...", help="Files or folders, for example the splits.")
-    ],
-    fix: Annotated[bool, typer.Option("--fix", help="Repair what needs no judgement, into another file.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Where the repaired corpus goes; NAME.fixed.ENDING if not given.")
-    ] = None,
-    rare: Annotated[int, typer.Option("--rare", help="A label with fewer spans than this is rare.")] = 5,
-    everything: Annotated[
-        bool, typer.Option("--all", help=f"Print all problems, not the first {MOST} of a kind.")
-    ] = False,
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    words: options.Words = "unicode",
-    json: options.Json = False,
+    corpora: Annotated[list[Path], typer.Argument(metavar="CORPUS", help="Files or folders, e.g. all splits.")],
+    *,
+    fix: Annotated[bool, typer.Option("--fix", help="Write a repaired copy.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Repaired copy. Default: NAME.fixed.ENDING.")] = None,
+    rare: Annotated[int, typer.Option(help="Labels with fewer spans are reported as rare.")] = 5,
+    all_: Annotated[bool, typer.Option("--all", help=f"Show all problems, not {SHOWN} of each kind.")] = False,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Name every misaligned, empty, crossing, duplicate or whitespace span, texts shared by two corpora, rare labels.
+    """Find misaligned spans, duplicates, leaks and rare labels.
 
-    Ends with status 2 if there is an error (after --fix: one that needs judgement), 0 if there are only warnings.
+    Exit status 2 means that there are errors (with --fix: errors that need a decision), 0 that there are at most
+    warnings.
     """
-    from lacuner.cli.console import print_json
     from lacuner.corpus.check import Checked, finish
-    from lacuner.errors import ConfigError
 
     if out is not None and (not fix or len(corpora) > 1):
-        raise ConfigError("--out goes with --fix and a single corpus")
-    options.keep_inputs({"--out": out}, *corpora)
-    reading = replace(
-        options.read_options(encoding, scheme, words, (separator, token_column, tag_column)), keep_bad_spans=True
-    )
+        raise ConfigError("--out needs --fix and a single corpus")
+    refuse_overwriting({"--out": out}, *corpora)
     problems: list[Problem] = []
 
-    def note(problem: Problem) -> None:
+    def report(problem: Problem) -> None:
         if json:
             problems.append(problem)
-        elif everything or checked.counts[problem.kind] <= MOST:
+        elif all_ or checked.counts[problem.kind] <= SHOWN:
             typer.echo(str(problem))
 
-    checked = Checked(note)
+    checked = Checked(report)
     fixed: Counter[str] = Counter()
     for corpus in corpora:
-        _check_one(corpus, format, reading, checked, (out or _beside(corpus)) if fix else None, fixed)
+        _check_corpus(corpus, inputs, checked, (out or _fixed_path(corpus)) if fix else None, fixed)
     finish(checked, rare)
     if json:
         print_json({**_counts(checked), "problems": [_row(problem) for problem in problems], "fixed": dict(fixed)})
     else:
-        _summary(checked, everything)
+        _print_summary(checked, all_)
         if fix:
-            typer.echo(
-                "fixed: " + (", ".join(f"{what}: {count:,}" for what, count in fixed.items()) or "nothing to fix")
-            )
-    left = sum(checked.counts[kind] for kind in UNFIXED) if fix else checked.errors
-    raise typer.Exit(2 if left else 0)
+            typer.echo(f"fixed: {_join_counts(fixed) or 'nothing to fix'}")
+    errors = sum(checked.counts[kind] for kind in UNFIXABLE) if fix else checked.errors
+    raise typer.Exit(2 if errors else 0)
 
 
-def _beside(corpus: Path) -> Path:
+def _fixed_path(corpus: Path) -> Path:
     return corpus.with_name(f"{corpus.name}.fixed.jsonl" if corpus.is_dir() else f"{corpus.stem}.fixed{corpus.suffix}")
 
 
-def _check_one(
-    corpus: Path, format: str | None, reading: ReadOptions, checked: Checked, target: Path | None, fixed: Counter[str]
+def _check_corpus(
+    corpus: Path, inputs: InputOptions, checked: Checked, target: Path | None, fixed: Counter[str]
 ) -> None:
-    """Check a corpus and, if there is a target, write it there repaired."""
-    from lacuner.cli.console import Watched, say
-    from lacuner.corpus import write
+    """Check one corpus and, with a target, write a repaired copy there."""
     from lacuner.corpus.check import check_corpus, fix, unreadable
-    from lacuner.data import Where
-    from lacuner.errors import CorpusError
 
-    note = unreadable(checked)
+    report = unreadable(checked)
     try:
-        docs = Watched(corpus, format=format, options=reading, on_error=note)
-        seen = check_corpus(docs, str(corpus), checked)
+        reader = CorpusReader(corpus, inputs, keep_bad_spans=True, on_error=report)
+        docs = check_corpus(reader, str(corpus), checked)
         if target is not None:
             before = checked.counts["unreadable"]
-            same_form = format if target.suffix == corpus.suffix else None
-            lost = write((fix(doc, fixed) for doc in seen), target, format=same_form)
-            lost.count("document that cannot be read", checked.counts["unreadable"] - before)
-            say(f"wrote {target}: {lost}")
+            format = inputs.format if target.suffix == corpus.suffix else None
+            lost = write((fix(doc, fixed) for doc in docs), target, format=format)
+            lost.count("unreadable document", checked.counts["unreadable"] - before)
+            log(f"wrote {target}: {lost}")
         else:
-            for _ in seen:
+            for _ in docs:
                 pass
     except CorpusError as error:
-        note(error)
+        report(error)
         return
-    for reason, count in docs.lost:
-        where = docs.lost.first.get(reason) or Where(str(corpus))
+    for reason, count in reader.lost:
+        where = reader.lost.first.get(reason) or Where(str(corpus))
         checked.add("not as it was", where, f"{reason}: {count:,} in this file")
 
 
@@ -132,11 +113,16 @@ def _row(problem: Problem) -> dict[str, Any]:
     return {"kind": problem.kind, "error": problem.is_error, "file": file, "line": line, "message": problem.message}
 
 
-def _summary(checked: Checked, everything: bool) -> None:
+def _print_summary(checked: Checked, show_all: bool) -> None:
     for kind, count in checked.counts.items():
-        if count > MOST and not everything:
-            typer.echo(f"{kind}: {count - MOST:,} more (--all shows them)")
+        if count > SHOWN and not show_all:
+            typer.echo(f"{kind}: {count - SHOWN:,} more (--all shows them)")
     labels = ", ".join(f"{label} {count:,}" for label, count in checked.labels.most_common()) or "no labels"
     typer.echo(f"{checked.documents:,} documents, {checked.words:,} words, {checked.spans:,} spans ({labels})")
-    kinds = ", ".join(f"{kind}: {count:,}" for kind, count in checked.counts.items()) or "nothing is wrong"
-    typer.echo(f"{checked.errors:,} errors, {checked.counts.total() - checked.errors:,} warnings: {kinds}")
+    counts = _counts(checked)
+    kinds = _join_counts(checked.counts) or "no problems"
+    typer.echo(f"{counts['errors']:,} errors, {counts['warnings']:,} warnings: {kinds}")
+
+
+def _join_counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{name}: {count:,}" for name, count in counts.items())

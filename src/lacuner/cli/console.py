@@ -1,38 +1,41 @@
-"""Printing for people and for machines, and progress."""
+"""Output for people and for programs, and corpus reading with a progress bar."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lacuner.corpus import ReadOptions, read
+from lacuner.cli.options import InputOptions
+from lacuner.corpus import read
 from lacuner.data import Document, Lost
+from lacuner.errors import CorpusError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-Roles = dict[str, list[Document]]
-"""Documents by their role: weak, gold, dev, unlabeled."""
-PATIENCE = 2.0
-"""Seconds after which a person wants to see that something happens."""
+    from lacuner.evaluate import Count, Evaluation
+
+PROGRESS_AFTER = 2.0
+"""Seconds of reading after which a progress bar is shown."""
+LOST_SHOWN = 5
 
 
 def print_json(value: Any) -> None:
-    """One object on standard output."""
+    """Print one JSON object to standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def say(text: str) -> None:
-    """A line on standard error: what is said beside the result."""
+def log(text: str) -> None:
+    """Print a message to standard error, beside the result."""
     sys.stderr.write(text + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on standard output; columns of numbers are right-aligned. Nobody folds it if it is not a terminal."""
+    """Print a table to standard output, numbers right-aligned; it is not wrapped unless it goes to a terminal."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -40,35 +43,61 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     cells = [[str(cell) for cell in row] for row in rows]
     table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, column in enumerate(columns):
-        numbers = all(not row[i] or row[i].replace(",", "").replace(".", "").isdigit() for row in cells)
-        table.add_column(column, justify="right" if numbers and i else "left", overflow="fold")
+        numeric = all(not row[i] or row[i].replace(",", "").replace(".", "").isdigit() for row in cells)
+        table.add_column(column, justify="right" if numeric and i else "left", overflow="fold")
     for row in cells:
         table.add_row(*map(escape, row))  # labels come from files: they are text, never markup
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
-def report_lost(lost: Lost, what: str) -> None:
-    """Say what a step lost, also when it lost nothing."""
-    say(f"{what}: {lost}")
+def score_rows(scores: Evaluation) -> Iterator[tuple[object, ...]]:
+    """Micro and macro averages, then each type, then the scores that ignore type or boundary."""
+    mark = "" if scores.final else "*"
+    yield _score_row("all (micro)" + mark, scores.exact)
+    yield "all (macro)" + mark, *[f"{100 * value:.1f}" for value in scores.macro], "", "", ""
+    for label, count in scores.per_type.items():
+        yield _score_row("  " + label, count)
+    yield _score_row("boundary only", scores.boundary)
+    yield _score_row("type only, any overlap", scores.type_only)
+
+
+def _score_row(name: str, count: Count) -> tuple[object, ...]:
+    numbers = (f"{100 * value:.1f}" for value in (count.precision, count.recall, count.f1))
+    return name, *numbers, f"{count.correct:,}", f"{count.predicted:,}", f"{count.gold:,}"
+
+
+def incomplete_note(scores: Evaluation) -> str:
+    """Why scores against incomplete gold are not final, with the range of the precision."""
+    low, high = scores.precision_range
+    return (
+        f"* not final: gold is incomplete in {scores.incomplete:,} of {scores.documents:,} documents, so "
+        f"{scores.unjudged:,} predicted spans cannot be judged; precision is between {100 * low:.1f} and "
+        f"{100 * high:.1f}, and recall counts only the entities that gold has"
+    )
+
+
+def log_lost(lost: Lost, step: str) -> None:
+    """Report what a step dropped, also when it dropped nothing."""
+    log(f"{step}: {lost}")
     for reason, where in lost.first.items():
-        say(f"  {reason}: first at {where.file}:{where.line}")
-    for row in lost.spans[:5]:
-        say(f"  document {row.document!r}, {row.label} {row.start}-{row.end} {row.text!r}: {row.reason}")
-    if len(lost.spans) > 5:
-        say(f"  and {len(lost.spans) - 5:,} more")
+        log(f"  {reason}: first at {where.file}:{where.line}")
+    for row in lost.spans[:LOST_SHOWN]:
+        log(f"  document {row.document!r}, {row.label} {row.start}-{row.end} {row.text!r}: {row.reason}")
+    if len(lost.spans) > LOST_SHOWN:
+        log(f"  and {len(lost.spans) - LOST_SHOWN:,} more")
 
 
-class Watched:
-    """Documents read from a file, with a bar on standard error once it takes longer than people wait gladly."""
+class CorpusReader:
+    """The documents of a file or folder, with a progress bar and the time left if reading takes long."""
 
     def __init__(
         self,
         path: Path,
+        inputs: InputOptions,
         *,
-        format: str | None = None,
         complete: bool | None = None,
-        options: ReadOptions = ReadOptions(),
-        on_error: Any = None,
+        keep_bad_spans: bool = False,
+        on_error: Callable[[CorpusError], None] | None = None,
     ) -> None:
         self.path = path
         self.lost = Lost()
@@ -76,17 +105,17 @@ class Watched:
         self._bytes = 0
         self._docs = read(
             path,
-            format=format,
+            format=inputs.format,
             complete=complete,
-            options=options,
+            options=inputs.read_options(keep_bad_spans),
             lost=self.lost,
             on_error=on_error,
-            seen=self._seen,
+            seen=self._count_bytes,
         )
         if path.suffix == ".txt" and path.is_file():
-            say(f"{path}: a single text file is read as one document a line")
+            log(f"{path}: read as one document per line")
 
-    def _seen(self, count: int) -> None:
+    def _count_bytes(self, count: int) -> None:
         self._bytes += count
 
     def __iter__(self) -> Iterator[Document]:
@@ -99,8 +128,8 @@ class Watched:
                 if self.documents % 256:
                     continue
                 now = time.monotonic()
-                if bar is None and now - start > PATIENCE:
-                    bar = self._bar()
+                if bar is None and now - start > PROGRESS_AFTER:
+                    bar = self._progress_bar()
                 if bar is not None and now - shown > 0.2:
                     shown = now
                     rate = f"{self.documents / (now - start):,.0f} documents/s"
@@ -109,33 +138,30 @@ class Watched:
             if bar is not None:
                 bar.stop()
 
-    def _bar(self) -> Progress:
+    def _progress_bar(self) -> Progress:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        size = sum(file.stat().st_size for file in self.path.rglob("*.txt")) if self.path.is_dir() else None
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-        bar.add_task(self.path.name, total=size if size is not None else self.path.stat().st_size, rate="")
+        files = self.path.rglob("*.txt") if self.path.is_dir() else [self.path]
+        columns = [
+            TextColumn(text) for text in ("{task.description}", "{task.percentage:>3.0f}%", "{task.fields[rate]}")
+        ]
+        bar = Progress(columns[0], BarColumn(), *columns[1:], TimeRemainingColumn(), console=Console(stderr=True))
+        bar.add_task(self.path.name, total=sum(file.stat().st_size for file in files), rate="")
         bar.start()
         return bar
 
+    def log_lost(self, role: str = "") -> None:
+        """Report how many documents were read and what was dropped."""
+        log_lost(self.lost, f"read {self.path}{role and f' as {role}'}: {self.documents:,} documents")
 
-INCOMPLETE = ("weak", "unlabeled")
-"""Roles whose labels have gaps; those of the others are complete."""
 
-
-def read_roles(files: Mapping[str, Iterable[Path] | None], format: str | None, options: ReadOptions) -> Roles:
-    """All documents of each role that has files; what was lost in reading is said."""
-    found: Roles = {}
-    for role, path in ((role, path) for role, paths in files.items() for path in paths or ()):
-        docs = Watched(path, format=format, complete=role not in INCOMPLETE, options=options)
-        found.setdefault(role, []).extend(docs)
-        report_lost(docs.lost, f"read {path} as {role}: {docs.documents:,} documents")
-    return found
+def read_splits(files: Mapping[str, Iterable[Path] | None], inputs: InputOptions) -> dict[str, list[Document]]:
+    """The documents of each role that has files; gold and dev are complete unless the file says otherwise."""
+    splits: dict[str, list[Document]] = {}
+    for role, paths in files.items():
+        for path in paths or ():
+            reader = CorpusReader(path, inputs, complete=role in ("gold", "dev"))
+            splits.setdefault(role, []).extend(reader)
+            reader.log_lost(role)
+    return splits

@@ -1,4 +1,4 @@
-"""`lacuner evaluate`: how good are predictions."""
+"""`lacuner evaluate`: score predictions against gold."""
 
 from __future__ import annotations
 
@@ -7,55 +7,49 @@ from typing import Annotated
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import CorpusReader, incomplete_note, log, print_json, print_table, score_rows
+from lacuner.cli.options import Gold, InputOptions, Json
 
 
 def evaluate(
     predictions: Annotated[
-        Path,
-        typer.Argument(metavar="RUN_OR_PREDICTIONS", help="A run folder, or a corpus whose spans are predictions."),
+        Path, typer.Argument(metavar="RUN_OR_PREDICTIONS", help="Run folder, or corpus with predicted spans.")
     ],
-    gold: Annotated[Path, typer.Option("--gold", help="The truth, complete unless the file says otherwise.")],
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    strict: options.Strict = False,
-    json: options.Json = False,
+    gold: Gold,
+    *,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Precision, recall and F1 of spans, exact in place and type, micro-averaged; per type; and what else helps."""
-    from lacuner.cli.console import Watched, print_json, print_table, report_lost, say
-    from lacuner.cli.score_table import incomplete_note, score_rows
+    """Precision, recall and F1 of spans, overall and per type."""
     from lacuner.evaluate import score
 
-    reading = options.read_options(encoding, scheme, columns=(separator, token_column, tag_column), strict=strict)
-    truth = Watched(gold, format=format, complete=True, options=reading)
-    unread: int | None = None  # unknown for a file of predictions
+    gold_docs = CorpusReader(gold, inputs, complete=True)
+    words_unread: int | None = None  # a file of predictions does not record it
     if predictions.is_dir():
         from lacuner.models.storage import load
 
-        docs, tagger = list(truth), load(predictions)
+        tagger = load(predictions)
+        docs = list(gold_docs)
         scores = score(docs, tagger.predict(docs))
-        unread = tagger.words_unread
-        report_lost(truth.lost, f"read {gold}")
+        words_unread = tagger.words_unread
+        gold_docs.log_lost()
     else:
-        guess = Watched(predictions, format=format, options=reading)
-        scores = score(truth, guess)
-        for read in (truth, guess):
-            report_lost(read.lost, f"read {read.path}")
+        predicted_docs = CorpusReader(predictions, inputs)
+        scores = score(gold_docs, predicted_docs)
+        gold_docs.log_lost()
+        predicted_docs.log_lost()
+    facts = scores.as_json()
     if json:
-        print_json({**scores.as_json(), "words_unread": unread})
+        print_json({**facts, "words_unread": words_unread})
         return
     print_table("", ("", "P", "R", "F1", "correct", "predicted", "gold"), score_rows(scores))
-    tokens, sentences = scores.as_json()["token_accuracy"], scores.as_json()["sentence_accuracy"]
-    typer.echo(f"words right {100 * tokens:.1f} %, documents wholly right {100 * sentences:.1f} %")
-    not_read = "" if unread is None else f", {unread:,} words unread"
-    typer.echo(f"{scores.documents:,} documents, {scores.words:,} words{not_read}")
+    words, documents = 100 * facts["token_accuracy"], 100 * facts["sentence_accuracy"]
+    typer.echo(f"accuracy: {words:.1f} % of words, {documents:.1f} % of documents")
+    unread_note = "" if words_unread is None else f", {words_unread:,} words unread"
+    typer.echo(f"{scores.documents:,} documents, {scores.words:,} words{unread_note}")
     if not scores.final:
         typer.echo(incomplete_note(scores))
     if not scores.exact.gold:
-        say(f"{gold}: there is no entity in it, so that every figure is 0")
+        log(f"{gold}: no entity in this file, so every score is 0")
     if len(scores.lost):
-        say(f"words: {scores.lost}")
+        log(f"words: {scores.lost}")

@@ -1,146 +1,155 @@
-"""Labelling sources from what was said on the command line."""
+"""The options of `lacuner annotate` that say where labels come from, and the labelling sources made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from lacuner.annotate import (
-    Gazetteer,
-    Source,
-    apply_stop_list,
-    capitalised_source,
-    gazetteer_source,
-    load_gazetteer,
-    per_document_source,
-    read_stop_list,
-    regex_source,
-)
-from lacuner.annotate.gazetteer.load import UNKNOWN_ENCODING, UNKNOWN_ENDING
-from lacuner.annotate.sources import EMPTY, STOPPED
-from lacuner.cli.console import say
-from lacuner.errors import ConfigError, GazetteerError
+import typer
 
-PROBLEMS = 20
-_OPTIONS = {UNKNOWN_ENDING: "--dictionary-format", UNKNOWN_ENCODING: "--dictionary-encoding"}
+from lacuner.cli.console import log
+from lacuner.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lacuner.annotate import Source
+
+PROBLEMS_SHOWN = 20
 
 
-class Given(NamedTuple):
-    """Dictionaries as sources."""
+@dataclass(frozen=True)
+class SourceOptions:
+    """Gazetteers, patterns and how they are matched; each field is an option of `lacuner annotate`."""
 
-    sources: list[Source]
-    problems: list[str]
-    """What is wrong with their files, in sentences."""
-    by_document: dict[Path, set[str]]
-    """The documents for which a file has terms."""
+    dictionary: Annotated[
+        list[Path] | None, typer.Option(help="Gazetteer: TSV, CSV, TXT, JSON lines, SPARQL. Repeatable.")
+    ] = None
+    dictionary_format: Annotated[
+        Literal["tsv", "csv", "txt", "jsonl", "json"] | None, typer.Option(help="Default: from the file name.")
+    ] = None
+    dictionary_encoding: Annotated[str | None, typer.Option(help="Gazetteer encoding. Default: detected.")] = None
+    label: Annotated[str | None, typer.Option(help="Label of entries that have none.")] = None
+    map: Annotated[
+        list[str] | None, typer.Option(metavar="CLASS=LABEL", help="Label of a gazetteer class. Repeatable.")
+    ] = None
+    case: Annotated[
+        Literal["smart", "fold", "exact"],
+        typer.Option(help="Case: smart folds all but acronyms and common words."),
+    ] = "smart"
+    overlaps: Annotated[Literal["longest", "all"], typer.Option(help="Overlapping matches to keep.")] = "longest"
+    spacing: Annotated[
+        Literal["given", "tokens"], typer.Option(help="Tokenised text: tokens matches `5 - FU` to 5-FU.")
+    ] = "given"
+    stop: Annotated[list[Path] | None, typer.Option(help="Stop list: one term per line. Repeatable.")] = None
+    regex: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL=PATTERN", help="Pattern; no label: unsure. Repeatable.")
+    ] = None
+    capitalised: Annotated[bool, typer.Option("--capitalised", help="Mark other capitalised phrases as unsure.")] = (
+        False
+    )
 
+    def load(self) -> LabellingSources:
+        """Load gazetteers and patterns, gazetteers first; their problems are logged."""
+        from lacuner.annotate import apply_stop_list, capitalised_source, read_stop_list, regex_source
 
-def named_pairs(given: list[str] | None, option: str) -> dict[str, str]:
-    """NAME=VALUE, several times."""
-    found = {}
-    for each in given or []:
-        left, _, right = each.partition("=")
-        if not left or not right:
-            raise ConfigError(f"{option} is written NAME=VALUE, not {each!r}")
-        found[left] = right
-    return found
+        if not (self.dictionary or self.regex or self.capitalised):
+            raise ConfigError("nothing to label with: give --dictionary, --regex or --capitalised")
+        stop = frozenset().union(*[read_stop_list(file) for file in self.stop or []])
+        loaded = LabellingSources()
+        for file in self.dictionary or []:
+            self._load_gazetteer(file, stop, loaded)
+        rules: list[Source] = []
+        for rule in self.regex or []:
+            label, equals, pattern = rule.partition("=")
+            if not equals or not pattern:
+                raise ConfigError(f"--regex is written LABEL=PATTERN, not {rule!r}")
+            name = _unique_name(f"regex {label.strip()}".strip(), [*loaded.sources, *rules])
+            rules.append(regex_source(label.strip(), pattern, name=name))
+        if self.capitalised:  # last: these spans have no type, so every other source has priority
+            rules.append(capitalised_source(name=_unique_name("capitalised", [*loaded.sources, *rules])))
+        loaded.sources += [apply_stop_list(rule, stop) if stop else rule for rule in rules]
+        return loaded
 
+    def _load_gazetteer(self, file: Path, stop: frozenset[str], loaded: LabellingSources) -> None:
+        from lacuner.annotate import gazetteer_source, load_gazetteer, per_document_source
 
-def stop_terms(files: list[Path] | None) -> frozenset[str]:
-    """The terms of all stop lists."""
-    return frozenset().union(*[read_stop_list(file) for file in files or []])
-
-
-def dictionary_sources(
-    files: list[Path] | None,
-    label: str | None,
-    mapping: dict[str, str],
-    reading: dict[str, str | None],
-    matching: dict[str, Any],
-) -> Given:
-    """A source a dictionary; the first problems of each are said at once. `reading`: format and encoding."""
-    given = Given([], [], {})
-    names = [file.stem for file in files or []]
-    for file in files or []:
-        found = _load(file, label, mapping, reading)
-        mine = [str(problem) for problem in found.problems]
-        given.problems.extend(mine)
-        for problem in mine[:PROBLEMS]:
-            say(problem)
-        if len(mine) > PROBLEMS:
-            say(f"{file}: {len(mine) - PROBLEMS:,} more problems, all of them in the report (--report)")
-        name = file.stem if names.count(file.stem) == 1 else str(file)
-        sources = []
-        if len(found.entries):
-            sources.append(gazetteer_source(found.entries, name=_free(name, given.sources), **matching))
-        if found.by_document:
-            name = _free(f"{name}, by document", given.sources)
-            sources.append(per_document_source(found.by_document, name=name, **matching))
-            given.by_document.setdefault(file, set()).update(found.by_document)
-        given.sources.extend(sources)
-        say(f"read {file}: {len(found):,} entries, {found.skipped:,} rows skipped" + _not_looked_for(sources))
-    return given
-
-
-def _load(file: Path, label: str | None, mapping: dict[str, str], reading: dict[str, str | None]) -> Gazetteer:
-    try:
-        return load_gazetteer(
-            file, label=label, mapping=mapping or None, format=reading["format"], encoding=reading["encoding"]
+        gazetteer = load_gazetteer(
+            file,
+            label=self.label,
+            mapping=_parse_pairs(self.map, "--map") or None,
+            format=self.dictionary_format,
+            encoding=self.dictionary_encoding,
         )
-    except GazetteerError as error:
-        option = next((option for sentence, option in _OPTIONS.items() if sentence in error.problem), None)
-        if option is None:
-            raise
-        raise GazetteerError(f"{error.problem}; the option is {option}", file=error.file, line=error.line) from error
+        problems = [str(problem) for problem in gazetteer.problems]
+        for problem in problems[:PROBLEMS_SHOWN]:
+            log(problem)
+        if len(problems) > PROBLEMS_SHOWN:
+            log(f"{file}: {len(problems) - PROBLEMS_SHOWN:,} more problems, listed in the report (--report)")
+        loaded.problems += problems
+        matching: dict[str, Any] = {"case": self.case, "overlaps": self.overlaps, "spacing": self.spacing, "stop": stop}
+        stems = [path.stem for path in self.dictionary or []]
+        name = file.stem if stems.count(file.stem) == 1 else str(file)
+        sources = []
+        if len(gazetteer.entries):
+            unique = _unique_name(name, loaded.sources)
+            sources.append(gazetteer_source(gazetteer.entries, name=unique, **matching))
+        if gazetteer.by_document:
+            unique = _unique_name(f"{name}, by document", loaded.sources)
+            sources.append(per_document_source(gazetteer.by_document, name=unique, **matching))
+            loaded.documents.setdefault(file, set()).update(gazetteer.by_document)
+        loaded.sources += sources
+        log(f"read {file}: {len(gazetteer):,} entries, {gazetteer.skipped:,} rows skipped{_unmatched(sources)}")
 
 
-def _not_looked_for(sources: list[Source]) -> str:
-    """Of how many entries nothing is looked for, and why."""
-    parts = []
-    for reason, name in ((STOPPED, "stopped"), (EMPTY, "empty after normalising")):
-        times = sum(source.skipped.get(reason, 0) for source in sources)
-        if times:
-            parts.append(f"{times:,} {name}")
+@dataclass
+class LabellingSources:
+    """Labelling sources in order of priority."""
+
+    sources: list[Source] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Problems in the gazetteer files, one sentence each."""
+    documents: dict[Path, set[str]] = field(default_factory=dict)
+    """For each gazetteer file with terms for single documents: the ids of these documents."""
+
+    def missing_documents(self, unseen: set[str]) -> list[str]:
+        """One sentence per gazetteer with terms for documents that did not occur in the corpus."""
+        sentences = []
+        for file, documents in self.documents.items():
+            if missing := sorted(documents & unseen):
+                count = f"{len(missing):,} of the {len(documents):,} documents it has terms for"
+                sentences.append(f"{file}: {count} are not in the corpus, the first is {missing[0]!r}")
+        return sentences
+
+
+def _parse_pairs(arguments: list[str] | None, option: str) -> dict[str, str]:
+    """NAME=VALUE arguments as a dictionary."""
+    pairs = {}
+    for argument in arguments or []:
+        name, _, value = argument.partition("=")
+        if not name or not value:
+            raise ConfigError(f"{option} is written NAME=VALUE, not {argument!r}")
+        pairs[name] = value
+    return pairs
+
+
+def _unmatched(sources: list[Source]) -> str:
+    """How many entries are never matched, and why."""
+    from lacuner.annotate.sources import EMPTY, STOPPED
+
+    counts = {
+        name: sum(source.skipped.get(reason, 0) for source in sources)
+        for reason, name in ((STOPPED, "stopped"), (EMPTY, "empty after normalising"))
+    }
+    parts = [f"{count:,} {name}" for name, count in counts.items() if count]
     return f"; {', '.join(parts)}" if parts else ""
 
 
-def _free(name: str, sources: Iterable[Source]) -> str:
+def _unique_name(name: str, sources: Iterable[Source]) -> str:
     """The name, with a number if another source has it."""
     taken = {source.name for source in sources}
-    number, free = 1, name
-    while free in taken:
+    number, unique = 1, name
+    while unique in taken:
         number += 1
-        free = f"{name} {number}"
-    return free
-
-
-def rule_sources(
-    regex: list[str] | None, capitalised: bool, stop: frozenset[str], others: Iterable[Source]
-) -> list[Source]:
-    """Patterns, and capitalised phrases last: they have no type, and any other source knows better.
-
-    Stop lists hold for them too. Their names are not those of the others.
-    """
-    rules: list[Source] = []
-    others = list(others)
-    for each in regex or []:
-        label, equals, pattern = each.partition("=")
-        if not equals or not pattern:
-            raise ConfigError(f"--regex is written LABEL=PATTERN, not {each!r}")
-        label = label.strip()
-        rules.append(regex_source(label, pattern, name=_free(f"regex {label}".strip(), [*others, *rules])))
-    if capitalised:
-        rules.append(capitalised_source(name=_free("capitalised", [*others, *rules])))
-    return [apply_stop_list(rule, stop) if stop else rule for rule in rules]
-
-
-def unused_terms(by_document: dict[Path, set[str]], unseen: set[str]) -> list[str]:
-    """A sentence for each dictionary with terms for documents that the corpus does not have."""
-    sentences = []
-    for file, documents in by_document.items():
-        missing = sorted(documents & unseen)
-        if missing:
-            sentence = f"{len(missing):,} of the {len(documents):,} documents it has terms for are not in the corpus"
-            sentences.append(f"{file}: {sentence}, the first of them {missing[0]!r}")
-    return sentences
+        unique = f"{name} {number}"
+    return unique

@@ -1,4 +1,4 @@
-"""`lacuner`: the commands, and what becomes of errors."""
+"""The `lacuner` command: all subcommands, and the exit status of errors."""
 
 from __future__ import annotations
 
@@ -6,26 +6,49 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from lacuner import __version__
 from lacuner.cli import annotate, audit, augment, bench, check, evaluate, noise, predict, pretrain, recipes, train
+from lacuner.cli.options import flatten_options
 from lacuner.errors import LacunerError
 
-app = typer.Typer(
-    name="lacuner",
-    help="Train named-entity recognisers from annotations with gaps.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+Command = Callable[..., None]
+COMMANDS: dict[str, Command | dict[str, Command]] = {
+    "check": check.check,
+    "annotate": annotate.annotate,
+    "noise": {"corrupt": noise.corrupt, "measure": noise.measure},
+    "pretrain": pretrain.pretrain,
+    "augment": augment.augment,
+    "train": train.train,
+    "predict": predict.predict,
+    "evaluate": evaluate.evaluate,
+    "bench": bench.bench,
+    "audit": {"sampling": audit.sampling, "removed": audit.removed, "completion": audit.completion},
+    "recipes": recipes.recipes,
+}
+GROUP_HELP = {"noise": "Simulate or measure label noise.", "audit": "Diagnose a training run."}
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _new_app(help: str) -> typer.Typer:
+    return typer.Typer(
+        help=help,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+
+
+app = _new_app("Train named-entity recognisers from incomplete and noisy annotation.")
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(__version__)
         raise typer.Exit
 
@@ -33,38 +56,34 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     pass
 
 
-app.command("check")(check.check)
-app.command("annotate")(annotate.annotate)
-app.add_typer(noise.app, name="noise")
-app.command("pretrain")(pretrain.pretrain)
-app.command("augment")(augment.augment)
-app.command("train")(train.train)
-app.command("predict")(predict.predict)
-app.command("evaluate")(evaluate.evaluate)
-app.command("bench")(bench.bench)
-app.add_typer(audit.app, name="audit")
-app.command("recipes")(recipes.recipes)
+for _name, _command in COMMANDS.items():
+    if isinstance(_command, dict):
+        _group = _new_app(GROUP_HELP[_name])
+        for _subname, _subcommand in _command.items():
+            _group.command(_subname)(flatten_options(_subcommand))
+        app.add_typer(_group, name=_name)
+    else:
+        app.command(_name)(flatten_options(_command))
 
 
 def main() -> None:
-    """Run a command. The user's mistakes end with status 2 and one sentence; anything else with status 1."""
-    # before torch is loaded: a waiting thread that spins would cost two busy processes a factor of two to seven
+    """Run a command. Wrong input ends with status 2 and one sentence, any other failure with status 1."""
+    # before torch is loaded: waiting threads that spin slow two busy processes down by a factor of two to seven
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if threading.current_thread() is threading.main_thread():
-        signal.signal(
-            signal.SIGTERM, lambda *_: sys.exit(143)
-        )  # so that half-written files and workers are cleared away
+        # exit instead of dying, so that half-written files and workers are cleaned up
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         app()
     except LacunerError as error:
         typer.echo(f"lacuner: {error}", err=True)
         sys.exit(2)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone, which is its right
+        sys.stderr.close()  # the program that reads our output has ended
         sys.exit(1)

@@ -1,9 +1,12 @@
-"""Arguments that several commands share."""
+"""Options that several commands share: defined once, as fields of a dataclass or as annotated types."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import typer
 
@@ -11,62 +14,98 @@ from lacuner.corpus import FORMATS, ReadOptions
 from lacuner.corpus.tags import SCHEMES
 from lacuner.errors import ConfigError
 
-Format = Annotated[
-    str | None,
-    typer.Option("--format", help=f"Format of the input, if its ending does not tell: {', '.join(FORMATS)}."),
+if TYPE_CHECKING:
+    FormatName: TypeAlias = str
+    SchemeName: TypeAlias = str
+else:  # the choices come from the tables, so that a new format or scheme is listed in --help without an edit here
+    FormatName, SchemeName = Literal[tuple(FORMATS)], Literal[tuple(SCHEMES)]
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
+Encoder = Annotated[str | None, typer.Option("--encoder", help="tiny (default), lstm, hf:NAME_OR_PATH or run:PATH.")]
+RunFolder = Annotated[Path, typer.Option("--out", help="Run folder. The same command resumes an unfinished run.")]
+SettingsFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting, e.g. train.epochs=5. Repeatable.")
 ]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the input.")]
-Separator = Annotated[
-    str | None, typer.Option("--separator", help="Column files: tab, space, or a character. Found out by default.")
-]
-TokenColumn = Annotated[int, typer.Option("--token-column", help="Column files: where the word stands, from 0.")]
-TagColumn = Annotated[int, typer.Option("--tag-column", help="Column files: where the tag stands; -1 is the last.")]
-Scheme = Annotated[
-    str | None, typer.Option("--scheme", help=f"Tag scheme of the input: {', '.join(SCHEMES)}. Found out by default.")
-]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="Tags that break their scheme make no entity (seqeval strict), not as conlleval reads them."
-    ),
-]
-Words = Annotated[
-    str, typer.Option("--words", help="Words of texts that have none: unicode (CJK characters alone), or space.")
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
+Gold = Annotated[Path, typer.Option("--gold", help="Gold annotations of the same texts.")]
+Dev = Annotated[Path | None, typer.Option("--dev", help="Gold annotations for early stopping and tuning.")]
+
+_SEPARATORS = {"tab": "\t", "space": " ", r"\t": "\t"}
 
 
-def keep_inputs(outputs: dict[str, Path | None], *inputs: Path | None) -> None:
-    """Refuse to write over what is read, or twice to the same place; `outputs` by the option that names them."""
-    places = {path.resolve() for path in inputs if path is not None}
+@dataclass(frozen=True)
+class InputOptions:
+    """How to read a corpus. Each field is an option of every command that reads one."""
+
+    format: Annotated[FormatName | None, typer.Option(help="Input format. Default: from the file name.")] = None
+    encoding: Annotated[str, typer.Option(help="Input encoding.")] = "utf-8"
+    words: Annotated[Literal["unicode", "space"], typer.Option(help="Word splitting of untokenised text.")] = "unicode"
+    separator: Annotated[str | None, typer.Option(help="Columns: tab, space or a character. Default: detected.")] = None
+    token_column: Annotated[int, typer.Option(help="Columns: index of the word.")] = 0
+    tag_column: Annotated[int, typer.Option(help="Columns: index of the tag, -1 is the last.")] = -1
+    scheme: Annotated[SchemeName | None, typer.Option(help="Tag scheme. Default: detected.")] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Ignore invalid tag sequences (seqeval strict).")] = False
+
+    def read_options(self, keep_bad_spans: bool = False) -> ReadOptions:
+        """The options as `lacuner.corpus.read` takes them."""
+        return ReadOptions(
+            encoding=self.encoding,
+            separator=None if self.separator is None else _SEPARATORS.get(self.separator, self.separator),
+            token_column=self.token_column,
+            tag_column=self.tag_column,
+            scheme=self.scheme,
+            strict=self.strict,
+            words=self.words,
+            keep_bad_spans=keep_bad_spans,
+        )
+
+    def arguments(self) -> list[str]:
+        """The options that differ from their defaults, as command-line arguments."""
+        changed = {field.name: getattr(self, field.name) for field in fields(self)}
+        changed = {name: value for name, value in changed.items() if value != getattr(InputOptions, name)}
+        parts = [(f"--{name.replace('_', '-')}", str(value)) for name, value in changed.items() if value is not True]
+        return [part for pair in parts for part in pair] + ["--strict"] * self.strict
+
+
+def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each dataclass parameter of a command by one option per field, because typer cannot nest options.
+
+    >>> def convert(corpus: str, inputs: InputOptions) -> None:
+    ...     print(corpus, inputs.encoding)
+    >>> flat = flatten_options(convert)
+    >>> list(inspect.signature(flat).parameters)[:4]
+    ['corpus', 'format', 'encoding', 'words']
+    >>> values = {field.name: field.default for field in fields(InputOptions)}
+    >>> flat(corpus="a.conll", **{**values, "encoding": "latin-1"})
+    a.conll latin-1
+    """
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            types = get_type_hints(parameter.annotation, include_extras=True)
+            for field in fields(parameter.annotation):
+                kind, default = inspect.Parameter.KEYWORD_ONLY, field.default
+                parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=types[field.name]))
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def flat(**values: Any) -> None:
+        options = {name: [values.pop(field.name) for field in fields(group)] for name, group in groups.items()}
+        command(**values, **{name: group(*options[name]) for name, group in groups.items()})
+
+    flat.__name__, flat.__doc__ = command.__name__, command.__doc__
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return flat
+
+
+def refuse_overwriting(outputs: dict[str, Path | None], *inputs: Path | None) -> None:
+    """Refuse to write to a file that is read, or twice to the same file; `outputs` by option name."""
+    taken = {path.resolve() for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is not None:
-            place = path.resolve()
-            if place in places:
-                raise ConfigError(f"{option} {path} is a file that this command reads, or writes already")
-            places.add(place)
-
-
-_NAMED = {"tab": "\t", "space": " ", r"\t": "\t"}
-
-
-def read_options(
-    encoding: str,
-    scheme: str | None = None,
-    words: str = "unicode",
-    columns: tuple[str | None, int, int] = (None, 0, -1),
-    strict: bool = False,
-) -> ReadOptions:
-    """What was said on the command line about the input; `columns` are separator, word's and tag's place."""
-    separator, token_column, tag_column = columns
-    if separator is not None:
-        separator = _NAMED.get(separator, separator)
-    return ReadOptions(
-        encoding=encoding,
-        separator=separator,
-        token_column=token_column,
-        tag_column=tag_column,
-        scheme=scheme,
-        strict=strict,
-        words=words,  # type: ignore[arg-type]  # `read` refuses what it does not know
-    )
+            if path.resolve() in taken:
+                raise ConfigError(f"{option} {path} is already an input or output of this command: choose another file")
+            taken.add(path.resolve())

@@ -1,78 +1,58 @@
-"""`lacuner predict`: entities in new texts."""
+"""`lacuner predict`: tag entities in new texts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import CorpusReader, log, log_lost, print_json
+from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+from lacuner.corpus import words_of, write
 from lacuner.data import Document
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the model folder inside it.")],
-    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="Texts; labels in it are ignored.")],
-    out: Annotated[Path, typer.Option("--out", help="Where the texts with their predicted spans go.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or model folder.")],
+    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="Texts; existing labels are ignored.")],
+    out: Annotated[Path, typer.Option("--out", help="Output file with the predicted spans.")],
+    *,
     on_long: Annotated[
-        str, typer.Option("--on-long", help="Long documents: window (read in pieces) or error.")
+        Literal["window", "error"], typer.Option(help="Long documents: split into windows or refuse.")
     ] = "window",
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    words: options.Words = "unicode",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    json: options.Json = False,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Find entities, with a score each. Long documents are read through windows: no word is left unread."""
-    from lacuner.cli.console import Watched, print_json, report_lost, say
-    from lacuner.corpus import words_of, write
-    from lacuner.errors import ConfigError
+    """Tag entities in new texts, with a score per span."""
     from lacuner.models.storage import load
 
-    options.keep_inputs({"--out": out}, corpus)
-    if on_long not in ("window", "error"):
-        raise ConfigError(f"--on-long is window or error, not {on_long!r}")
+    refuse_overwriting({"--out": out}, corpus)
     tagger = load(run)
-    docs = Watched(
-        corpus,
-        format=format,
-        options=options.read_options(encoding, scheme, words, (separator, token_column, tag_column)),
-    )
-    spans = read = 0
+    reader = CorpusReader(corpus, inputs)
+    counts: Counter[str] = Counter()
     start = time.perf_counter()
-
-    def counted() -> Iterator[Document]:
-        nonlocal spans, read
-        found = tagger.predict(docs, on_long=on_long)
-        for doc in found:
-            spans += len(doc.spans)
-            read += len(words_of(doc))
-            yield doc
-
-    lost = write(counted(), out)
+    lost = write(_count(tagger.predict(reader, on_long=on_long), counts), out)
     seconds = time.perf_counter() - start
-    report_lost(docs.lost, f"read {corpus}")
-    report_lost(lost, f"wrote {out}")
-    unread = tagger.words_unread
+    reader.log_lost()
+    log_lost(lost, f"wrote {out}")
     if tagger.words_truncated:
-        say(f"{tagger.words_truncated:,} words were truncated (too long for the encoder)")
+        log(f"{tagger.words_truncated:,} words were truncated (too long for the encoder)")
+    documents, words, spans = (counts[name] for name in ("documents", "words", "spans"))
     if json:
-        rate = docs.documents / seconds
-        print_json(
-            {
-                "documents": docs.documents,
-                "words": read,
-                "words_unread": unread,
-                "spans": spans,
-                "documents_per_second": rate,
-            }
-        )
+        facts = {"documents": documents, "words": words, "words_unread": tagger.words_unread, "spans": spans}
+        print_json({**facts, "documents_per_second": documents / seconds})
         return
-    say(f"{docs.documents / seconds:,.0f} documents/s, {read / seconds:,.0f} words/s")
-    typer.echo(f"{docs.documents:,} documents, {read:,} words, {unread:,} words unread, {spans:,} entities: {out}")
+    log(f"{documents / seconds:,.0f} documents/s, {words / seconds:,.0f} words/s")
+    unread = f"{tagger.words_unread:,} words unread"
+    typer.echo(f"{documents:,} documents, {words:,} words, {unread}, {spans:,} entities: {out}")
+
+
+def _count(docs: Iterable[Document], counts: Counter[str]) -> Iterator[Document]:
+    """Pass the documents on and count them, their words and their spans."""
+    for doc in docs:
+        counts.update(documents=1, words=len(words_of(doc)), spans=len(doc.spans))
+        yield doc

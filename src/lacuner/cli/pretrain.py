@@ -1,4 +1,4 @@
-"""`lacuner pretrain`: an encoder that has read the texts."""
+"""`lacuner pretrain`: domain-adaptive pre-training of an encoder."""
 
 from __future__ import annotations
 
@@ -7,43 +7,36 @@ from typing import Annotated
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import log, print_json, read_splits
+from lacuner.cli.options import Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
 
 
 def pretrain(
-    corpus: Annotated[list[Path], typer.Argument(metavar="CORPUS...", help="Texts; labels in them are ignored.")],
-    out: Annotated[Path, typer.Option("--out", help="The run folder; the same command continues an unfinished run.")],
-    encoder: Annotated[
-        str | None, typer.Option("--encoder", help="tiny, lstm, hf:NAME_OR_PATH, or run:PATH; tiny by default.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, other weights.")] = 1,
-    config: Annotated[Path | None, typer.Option("--config", help="Settings, in TOML.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting, such as train.epochs=5.")
-    ] = None,
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    words: options.Words = "unicode",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    json: options.Json = False,
+    corpus: Annotated[list[Path], typer.Argument(metavar="CORPUS", help="Texts; labels are ignored.")],
+    out: RunFolder,
+    *,
+    encoder: Encoder = None,
+    seed: Seed = 1,
+    config: SettingsFile = None,
+    set_: Settings = None,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Teach an encoder to guess hidden words of your texts; `--encoder run:OUT` then starts from it."""
-    from lacuner.cli.console import print_json, read_roles, say
+    """Pre-train an encoder on your texts (masked LM).
+
+    Train with `--encoder run:OUT` afterwards.
+    """
     from lacuner.config import load_config
     from lacuner.pretraining.pretrain import PretrainConfig
     from lacuner.pretraining.pretrain import pretrain as pretrain_documents
 
-    chosen = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
-    settings = load_config(PretrainConfig, config, chosen)
-    reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-    docs = read_roles({"unlabeled": corpus}, format, reading).get("unlabeled", [])
-    done = pretrain_documents(docs, out, settings, seed, say)
+    settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
+    pretrain_config = load_config(PretrainConfig, config, settings)
+    docs = read_splits({"text": corpus}, inputs)["text"]
+    pretrained = pretrain_documents(docs, out, pretrain_config, seed, log)
     if json:
-        print_json({"run": str(out), "model": str(done.run.model_folder), **done.held_out})
+        print_json({"run": str(out), "model": str(pretrained.run.model_folder), **pretrained.held_out})
         return
-    guessed = ", ".join(f"{name} {value:.3g}" for name, value in done.held_out.items())
-    typer.echo(f"hidden words of held-out text: {guessed}")
+    scores = ", ".join(f"{name} {value:.3g}" for name, value in pretrained.held_out.items())
+    typer.echo(f"masked words of held-out text: {scores}")
     typer.echo(f"encoder: run:{out}")

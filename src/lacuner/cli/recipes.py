@@ -1,160 +1,179 @@
-"""`lacuner recipes`: what there is, what each assumes and needs, and which one suits some data."""
+"""`lacuner recipes`: list the recipes, explain one, or recommend one for given data."""
 
 from __future__ import annotations
 
 import inspect
 import shlex
+import shutil
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import print_json, print_table, read_splits
+from lacuner.cli.options import Dev, Encoder, InputOptions, Json
+from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
     from lacuner.advice import Seen, Size
     from lacuner.config import Config
 
+GROUPS = ("recommended", "other methods", "baselines", "for experiments")
 HEADINGS = ("What it does", "Assumes", "Needs", "Costs", "Departs from the authors", "Reference")
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(metavar="[RECIPE]", help="Show all of one, with its settings.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="RECIPE", help="Recipe to explain, with its settings.")] = None,
+    *,
     weak: Annotated[
-        list[Path] | None, typer.Option("--for", metavar="WEAK", help="Which one suits these labels? May be repeated.")
+        list[Path] | None, typer.Option("--for", metavar="WEAK", help="Recommend a recipe for these weak labels.")
     ] = None,
-    gold: Annotated[
-        list[Path] | None, typer.Option("--gold", help="With --for: complete labels to learn from.")
-    ] = None,
-    dev: Annotated[Path | None, typer.Option("--dev", help="With --for: complete labels to choose by.")] = None,
-    encoder: Annotated[
-        str | None, typer.Option("--encoder", help="With --for: tiny, lstm, hf:NAME_OR_PATH, or run:PATH.")
-    ] = None,
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    words: options.Words = "unicode",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    json: options.Json = False,
+    gold: Annotated[list[Path] | None, typer.Option(help="With --for: gold annotations to train on.")] = None,
+    dev: Dev = None,
+    encoder: Encoder = None,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """List the recipes, or explain one of them, or say which one suits the data."""
-    from lacuner.cli.console import print_json, print_table, read_roles
-    from lacuner.errors import ConfigError
+    """List recipes, explain one, or recommend one."""
     from lacuner.recipes import RECIPES
 
     files = {"weak": weak or [], "gold": gold or [], "dev": [dev] if dev else []}
     if any(files.values()):
         if name is not None or not (weak or gold):
-            raise ConfigError("advice is for labels to learn from: give --for WEAK or --gold, and no recipe")
-        reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-        how: dict[str, object] = {
-            "--format": format,
-            "--encoding": encoding,
-            "--words": words,
-            "--separator": separator,
-        }
-        how |= {"--token-column": token_column, "--tag-column": tag_column, "--scheme": scheme, "--encoder": encoder}
-        _advise(files, read_roles(files, format, reading), encoder or "tiny", _unusual(how), json)
+            raise ConfigError("a recommendation needs --for WEAK or --gold, and no recipe name")
+        arguments = [*inputs.arguments(), *(["--encoder", encoder] if encoder else [])]
+        _recommend(files, read_splits(files, inputs), encoder or "tiny", arguments, json)
         return
     if name is not None and name not in RECIPES:
         raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(RECIPES)}")
-    texts = {each: parse(inspect.getdoc(module) or "") for each, module in RECIPES.items()}
     if json:
-        print_json({each: {**texts[each], "needs": RECIPES[each].NEEDS} for each in ([name] if name else RECIPES)})
+        print_json({each: _describe(RECIPES[each]) for each in ([name] if name else RECIPES)})
     elif name is None:
-        rows = [(each, " ".join(RECIPES[each].NEEDS), texts[each]["Summary"]) for each in RECIPES]
-        print_table("", ("recipe", "needs", "in one line"), rows)
-        typer.echo(
-            "\n`lacuner recipes --for WEAK --dev DEV` says which one suits the data; `lacuner train` takes that one"
-        )
+        _print_list(RECIPES)
     else:
-        for heading, text in texts[name].items():
-            typer.echo(f"{heading}: {text}")
+        for heading, text in parse(inspect.getdoc(RECIPES[name]) or "").items():
+            typer.echo(_wrap(f"{heading}: {text}", "    "))
         typer.echo("Settings:")
-        _settings(RECIPES[name].Config())
+        _print_settings(RECIPES[name].Config())
 
 
-def _unusual(options: Mapping[str, object]) -> list[str]:
-    """What was said about the input, for `lacuner train` to be told too."""
-    usual = {None, "utf-8", "unicode"}
-    places = {"--token-column": 0, "--tag-column": -1}
-    said = {name: value for name, value in options.items() if value not in usual and value != places.get(name)}
-    return [part for name, value in said.items() for part in (name, str(value))]
+def _group(module: ModuleType) -> str:
+    return getattr(module, "GROUP", "other methods")
 
 
-def _advise(
-    files: Mapping[str, Sequence[Path]], docs: Mapping[str, Any], encoder: str, how: list[str], json: bool
+def _paper(module: ModuleType) -> str:
+    return getattr(module, "PAPER", "")
+
+
+def _describe(module: ModuleType) -> dict[str, Any]:
+    """The headings of a recipe's docstring and what it needs, for `--json`."""
+    sections = parse(inspect.getdoc(module) or "")
+    return {**sections, "needs": module.NEEDS, "group": _group(module), "paper": _paper(module)}
+
+
+def _print_list(recipes: Mapping[str, ModuleType]) -> None:
+    for group in GROUPS:
+        rows = [
+            (name, " ".join(module.NEEDS), parse(inspect.getdoc(module) or "")["Summary"], _paper(module))
+            for name, module in recipes.items()
+            if _group(module) == group
+        ]
+        if rows:
+            print_table(f"\n{group.capitalize()}", ("recipe", "needs", "description", "paper"), rows)
+    typer.echo(
+        "\n`lacuner recipes --for WEAK --dev DEV` recommends a recipe for your data; `lacuner train` uses that one by "
+        "default."
+    )
+
+
+def _recommend(
+    files: Mapping[str, Sequence[Path]], docs: Mapping[str, Any], encoder: str, arguments: list[str], json: bool
 ) -> None:
+    """Print the recommended recipe, the reasons, and the command that trains it."""
     from lacuner.advice import advise, look
-    from lacuner.cli.console import print_json, print_table
     from lacuner.recipes import RECIPES
 
-    seen = look(**docs)
-    advice = advise(seen, encoder)
-    module = RECIPES[advice.recipe]
-    roles = [role for role in files if role in (*module.NEEDS, "dev")]
-    given = [part for role in roles for path in files[role] for part in (f"--{role}", str(path))]
-    chosen = [part for each in advice.settings for part in ("--set", each)]
-    command = shlex.join(["lacuner", "train", "--recipe", advice.recipe, *given, *how, *chosen, "--out", "run"])
+    profile = look(**docs)
+    advice = advise(profile, encoder)
+    roles = [role for role in files if role in (*RECIPES[advice.recipe].NEEDS, "dev")]
+    data = [part for role in roles for path in files[role] for part in (f"--{role}", str(path))]
+    settings = [part for setting in advice.settings for part in ("--set", setting)]
+    command = shlex.join(["lacuner", "train", "--recipe", advice.recipe, *data, *arguments, *settings, "--out", "run"])
     if json:
-        print_json({**advice.model_dump(mode="json"), "command": command, "seen": seen.as_json()})
+        print_json({**advice.model_dump(mode="json"), "command": command, "seen": profile.as_json()})
         return
-    print_table("", ("what was seen", ""), list(_rows(seen)))
+    print_table("", ("data profile", ""), list(_profile_rows(profile)))
     typer.echo(f"\n{' '.join((advice.recipe, *advice.settings))}")
     for sentence in (*advice.reasons, *advice.notes):
         typer.echo(f"  {sentence}")
     typer.echo(f"\n{command}")
 
 
-def _rows(seen: Seen) -> Iterator[tuple[str, str]]:
-    """What was seen, a row each; what nobody can tell has none."""
-    for role, size in (("weak", seen.weak), ("gold", seen.gold), ("dev", seen.dev)):
+def _profile_rows(profile: Seen) -> Iterator[tuple[str, str]]:
+    """One row per known figure of a data profile."""
+    for role, size in (("weak", profile.weak), ("gold", profile.gold), ("dev", profile.dev)):
         if size is not None:
-            yield role, _size(size)
-    if seen.forgotten is not None:
-        share, of = seen.forgotten
-        yield "other mentions of labelled names without a label", f"{100 * share:.0f} % (by {of:,} labels)"
-    if seen.contradicting is not None:
-        share, of = seen.contradicting
-        yield "other labels of the same name of another type", f"{100 * share:.0f} % (by {of:,} labels)"
-    if seen.right is not None:
-        yield "labels that are right, about", f"{100 * seen.right:.0f} % (by {seen.judge})"
-    if seen.missing is not None:
-        yield "entities without a right label, about", f"{100 * seen.missing:.0f} % (by {seen.judge})"
-    if seen.gaps is not None:
-        yield "what is missing", {"names": "names as a whole", "mentions": "mentions of all names"}[seen.gaps]
+            yield role, _format_size(size)
+    if profile.forgotten is not None:
+        share, labels = profile.forgotten
+        yield "unlabelled mentions of labelled names", f"{100 * share:.0f} % (from {labels:,} labels)"
+    if profile.contradicting is not None:
+        share, labels = profile.contradicting
+        yield "names labelled with another type elsewhere", f"{100 * share:.0f} % (from {labels:,} labels)"
+    if profile.right is not None:
+        yield "estimated precision of the labels", f"{100 * profile.right:.0f} % (from {profile.judge})"
+    if profile.missing is not None:
+        yield "estimated missing entities", f"{100 * profile.missing:.0f} % (from {profile.judge})"
+    if profile.gaps is not None:
+        yield (
+            "what is missing",
+            {"names": "all mentions of some names", "mentions": "some mentions of all names"}[profile.gaps],
+        )
 
 
-def _size(size: Size) -> str:
+def _format_size(size: Size) -> str:
     script = f" ({100 * size.cjk:.0f} % of the characters are Chinese or Japanese)" if size.cjk >= 0.1 else ""
     counts = f"{size.documents:,} documents, {size.words:,} words{script}, {size.entities:,} entities"
     return f"{counts} of {len(size.labels):,} labels"
 
 
 def parse(text: str) -> dict[str, str]:
-    """The parts of a recipe's docstring by their headings."""
-    parts = {"Summary": text.split("\n\n", maxsplit=1)[0]}
+    """The sections of a recipe's docstring by heading; the first paragraph is `Summary`.
+
+    >>> parse("Train on weak labels.\\n\\nNeeds: weak.\\nCosts: one\\n    training.")
+    {'Summary': 'Train on weak labels.', 'Needs': 'weak.', 'Costs': 'one training.'}
+    """
+    summary, _, body = text.partition("\n\n")
+    sections = {"Summary": " ".join(summary.split())}
     current = ""
-    for line in text.split("\n\n", 1)[-1].splitlines():
+    for line in body.splitlines():
         heading, colon, rest = line.partition(":")
         if colon and heading in HEADINGS:
             current = heading
-            parts[current] = rest.strip()
+            sections[current] = rest.strip()
         elif current:
-            parts[current] += " " + line.strip()
-    return parts
+            sections[current] += " " + line.strip()
+    return sections
 
 
-def _settings(config: Config, prefix: str = "") -> None:
+def _print_settings(config: Config, prefix: str = "") -> None:
+    """Print each setting with its default, and its description below."""
     from lacuner.config import Config
 
     for name, field in type(config).model_fields.items():
         value = getattr(config, name)
         if isinstance(value, Config):
-            _settings(value, f"{prefix}{name}.")
-        else:
-            about = f"  {field.description}" if field.description else ""
-            typer.echo(f"  {prefix}{name} = {value}{about}")
+            _print_settings(value, f"{prefix}{name}.")
+            continue
+        typer.echo(f"  {prefix}{name} = {value}")
+        if field.description:
+            typer.echo(_wrap("      " + field.description, "      "))
+
+
+def _wrap(text: str, indent: str) -> str:
+    first = text[: len(text) - len(text.lstrip())]
+    width = min(shutil.get_terminal_size().columns, 100)
+    return textwrap.fill(" ".join(text.split()), width, initial_indent=first, subsequent_indent=indent)

@@ -1,4 +1,4 @@
-"""`lacuner train`: a recogniser from labels with gaps."""
+"""`lacuner train`: train a recogniser on weak or gold labels."""
 
 from __future__ import annotations
 
@@ -8,131 +8,119 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lacuner.cli import options
+from lacuner.cli.console import log, print_json, read_splits
+from lacuner.cli.options import Dev, Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
+from lacuner.data import Splits
+from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
     from lacuner.techniques.label_issues import Suspect, Suspects
 
-SHOWN = 20
-LITTLE = 0.02
-"""If the model finds less than this beyond the labels, as a share of them, it has hardly found anything."""
+ISSUES_SHOWN = 20
+FEW_MISSING = 0.02
+"""Below this ratio of missing mentions to labels the model has found almost nothing beyond the labels."""
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", help="The run folder; the same command continues an unfinished run.")],
+    out: RunFolder,
+    *,
     recipe: Annotated[
-        str, typer.Option("--recipe", help="How to train; `lacuner recipes` lists them. auto: what suits the data.")
+        str, typer.Option(help="Training method (`lacuner recipes`); auto: chosen from the data.")
     ] = "auto",
-    weak: Annotated[list[Path] | None, typer.Option("--weak", help="Labels with gaps; may be repeated.")] = None,
-    gold: Annotated[list[Path] | None, typer.Option("--gold", help="Complete labels; may be repeated.")] = None,
-    dev: Annotated[Path | None, typer.Option("--dev", help="Complete labels to choose the best epoch by.")] = None,
-    encoder: Annotated[
-        str | None, typer.Option("--encoder", help="tiny, lstm, hf:NAME_OR_PATH, or run:PATH; tiny by default.")
-    ] = None,
-    from_: Annotated[
-        Path | None, typer.Option("--from", metavar="RUN", help="The run whose model finetune goes on with.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, other weights.")] = 1,
-    config: Annotated[Path | None, typer.Option("--config", help="Settings of the recipe, in TOML.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting, such as train.epochs=5.")
-    ] = None,
-    format: options.Format = None,
-    encoding: options.Encoding = "utf-8",
-    words: options.Words = "unicode",
-    separator: options.Separator = None,
-    token_column: options.TokenColumn = 0,
-    tag_column: options.TagColumn = -1,
-    scheme: options.Scheme = None,
-    json: options.Json = False,
+    weak: Annotated[list[Path] | None, typer.Option(help="Weak labels (incomplete). Repeatable.")] = None,
+    gold: Annotated[list[Path] | None, typer.Option(help="Gold annotations (complete). Repeatable.")] = None,
+    dev: Dev = None,
+    encoder: Encoder = None,
+    from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Run that finetune starts from.")] = None,
+    seed: Seed = 1,
+    config: SettingsFile = None,
+    set_: Settings = None,
+    json: Json = False,
+    inputs: InputOptions,
 ) -> None:
-    """Train a model by a recipe. On weak labels it ends with what the model finds that the labels lack."""
-    from lacuner.cli.console import print_json, read_roles, say
-    from lacuner.data import Splits
-    from lacuner.errors import ConfigError
+    """Train a model by a recipe.
+
+    After training on weak labels, the mentions that the model finds and the labels lack are listed.
+    """
     from lacuner.trainer.train import settings_for
     from lacuner.trainer.train import train as train_documents
 
-    paths = {"weak": weak, "gold": gold, "dev": [dev] if dev else None}
-    chosen = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start(recipe, from_)]
-    settings = settings_for(recipe, [role for role, files in paths.items() if files], config, chosen)
-    if getattr(settings, "start", "") is None:  # before anything is read
-        raise ConfigError(f"the recipe {recipe} needs --from RUN")
-
-    reading = options.read_options(encoding, scheme, words, (separator, token_column, tag_column))
-    splits = Splits(**read_roles(paths, format, reading))
-    trained = train_documents(recipe, splits, out, settings, seed, say)
-    suspects = trained.suspects
+    files = {"weak": weak, "gold": gold, "dev": [dev] if dev else None}
+    settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start_setting(recipe, from_)]
+    recipe_config = settings_for(recipe, [role for role, paths in files.items() if paths], config, settings)
+    if getattr(recipe_config, "start", "") is None:  # before anything is read
+        raise ConfigError(f"recipe {recipe} needs --from RUN")
+    trained = train_documents(recipe, Splits(**read_splits(files, inputs)), out, recipe_config, seed, log)
+    issues, model_folder = trained.suspects, trained.run.model_folder
     if json:
-        found = {} if suspects is None else _counts(suspects)
-        made = {"run": str(out), "recipe": trained.run.identity["recipe"], "model": str(trained.run.model_folder)}
-        print_json({**made, "labels": trained.tagger.labels, **found})
+        facts = {"run": str(out), "recipe": trained.run.identity["recipe"], "model": str(model_folder)}
+        print_json({**facts, "labels": trained.tagger.labels, **({} if issues is None else _count_issues(issues))})
         return
-    if suspects is not None:
-        _show(suspects, out)
+    if issues is not None:
+        _print_issues(issues, out)
         if not dev and not gold:
             typer.echo(
-                "nobody has judged this model, and what it finds may be a small part of what is missing: a hundred "
-                "sentences with all their names labelled, as --gold or --dev of another training (another --out), help "
-                "most"
+                "This model has not been evaluated, and it may have found only part of what is missing. The best next "
+                "step is to label about 100 sentences completely and train again with --gold or --dev (into a new "
+                "--out)."
             )
-    typer.echo(f"model: {trained.run.model_folder}")
+    typer.echo(f"model: {model_folder}")
 
 
-def _start(recipe: str, run: Path | None) -> list[str]:
-    """The setting behind `--from`, for the recipe that has it."""
-    from lacuner.errors import ConfigError
+def _start_setting(recipe: str, run: Path | None) -> list[str]:
+    """The setting behind `--from`; an error if the recipe does not have it."""
     from lacuner.recipes import RECIPES
 
     if run is None:
         return []
     if recipe == "auto" or (recipe in RECIPES and "start" not in RECIPES[recipe].Config.model_fields):
-        raise ConfigError(f"the recipe {recipe} begins with fresh weights: --from is for finetune")
+        raise ConfigError(f"recipe {recipe} trains from scratch: --from is for finetune")
     return [f"start={dumps(str(run))}"]
 
 
-def _counts(suspects: Suspects) -> dict[str, int]:
-    names, doubtful = len(suspects.names()), len(suspects.doubtful)
-    return {"labels_given": suspects.labels, "missing": len(suspects.missing), "names": names, "doubtful": doubtful}
+def _count_issues(issues: Suspects) -> dict[str, int]:
+    names, doubtful = len(issues.names()), len(issues.doubtful)
+    return {"labels_given": issues.labels, "missing": len(issues.missing), "names": names, "doubtful": doubtful}
 
 
-def _show(suspects: Suspects, out: Path) -> None:
+def _print_issues(issues: Suspects, out: Path) -> None:
     from lacuner.techniques.label_issues import context
 
-    names = suspects.names()
+    names = issues.names()
     typer.echo(
-        f"the labels name {suspects.labels:,} entities; the model finds {len(suspects.missing):,} mentions of "
-        f"{len(names):,} names that they lack, and doubts {len(suspects.doubtful):,} of them"
+        f"{issues.labels:,} labelled entities. The model found {len(issues.missing):,} unlabelled mentions "
+        f"({len(names):,} distinct names) and disagrees with {len(issues.doubtful):,} labels."
     )
-    if len(suspects.missing) < LITTLE * suspects.labels:
+    if len(issues.missing) < FEW_MISSING * issues.labels:
         typer.echo(
-            "that is next to nothing: either little is missing, or the model has learned the names by heart; then "
-            "more texts help too (`lacuner pretrain`)"
+            "That is almost nothing: either few labels are missing or the model has memorised the labelled names. In "
+            "the second case, pre-training on more text helps too (`lacuner pretrain`)."
         )
     if names:
-        typer.echo("missing, it seems (best probability, mentions):")
-    for name in names[:SHOWN]:
-        times = f"{len(name.mentions):,} x"
-        typer.echo(f"  {_number(name.score)} {times:>7}  {name.label:<12} {context(name.mentions[0])}")
-    if suspects.doubtful:
-        typer.echo("doubtful:")
-    for suspect in suspects.doubtful[:SHOWN]:
-        seen = f"{suspect.instead.label} [{_inside(suspect)}]" if suspect.instead else "nothing"
-        number = _number(suspect.instead.score if suspect.instead else suspect.span.score)
-        typer.echo(f"  {number}  {suspect.span.label:<12} {context(suspect)} (model: {seen})")
+        typer.echo("probably missing (highest probability, mentions):")
+    for name in names[:ISSUES_SHOWN]:
+        mentions = f"{len(name.mentions):,} x"
+        typer.echo(f"  {_format_score(name.score)} {mentions:>7}  {name.label:<12} {context(name.mentions[0])}")
+    if issues.doubtful:
+        typer.echo("probably wrong:")
+    for issue in issues.doubtful[:ISSUES_SHOWN]:
+        score = _format_score(issue.instead.score if issue.instead else issue.span.score)
+        typer.echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {_format_prediction(issue)})")
     typer.echo(f"all mentions: {out / 'suspects.jsonl'}")
     if names:
         typer.echo(
-            f"the names as a dictionary: {out / 'suspects.tsv'}; delete what is wrong, and give it to "
-            "`lacuner annotate` as another --dictionary"
+            f"names as a gazetteer: {out / 'suspects.tsv'} (delete wrong rows, then add it to `lacuner annotate` with "
+            "--dictionary)"
         )
 
 
-def _number(score: float | None) -> str:
+def _format_score(score: float | None) -> str:
     return "    " if score is None else f"{score:.2f}"
 
 
-def _inside(suspect: Suspect) -> str:
-    """The text that the model has labelled instead."""
-    assert suspect.instead is not None
-    return " ".join(suspect.document.text[suspect.instead.start : suspect.instead.end].split())
+def _format_prediction(issue: Suspect) -> str:
+    """The entity that the model predicts where it disagrees with a label."""
+    if issue.instead is None:
+        return "no entity"
+    text = " ".join(issue.document.text[issue.instead.start : issue.instead.end].split())
+    return f"{issue.instead.label} [{text}]"

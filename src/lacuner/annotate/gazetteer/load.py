@@ -23,9 +23,7 @@ GAZETTEER_FORMATS = {
     "jsonl": 'a JSON object a line: {"surface", "label"}, spaCy patterns, or {"id", "terms"} for one document',
     "json": "the JSON of a SPARQL query, or a list of objects",
 }
-UNKNOWN_ENDING = "the ending does not say what format this is"
-UNKNOWN_ENCODING = "name its encoding"
-"""What is said if a caller has to name something."""
+UNKNOWN_ENCODING = "name its encoding (--dictionary-encoding)"
 
 _ZIP = b"PK\x03\x04"
 _SPREADSHEETS = ("xlsx", "xls", "ods", "numbers")
@@ -89,7 +87,9 @@ def _format(file: Path, format: str | None) -> str:
         if format:
             raise GazetteerError(f"there is no dictionary format called {format!r} (there are {known})", file=file)
         hint = "; a spreadsheet must be saved as CSV" if name in _SPREADSHEETS else ""
-        raise GazetteerError(f"{UNKNOWN_ENDING} (name one of {known}{hint})", file=file)
+        raise GazetteerError(
+            f"the ending does not say what format this is: name one of {known} (--dictionary-format){hint}", file=file
+        )
     return name
 
 
