@@ -91,9 +91,9 @@ def test_labels_and_calibration_are_plotted(folder: Path) -> None:
     assert audit.label_counts["completed"]["entities"] == {"X": 4, "Y": 1} and len(audit.held_out) == 20
     assert sum(size for _, _, size in audit.held_out) == 200
     figures = {figure.name: figure_svg(figure) for figure in completion_figures({"run": audit})}
-    assert list(figures) == ["completion", "labels", "confidence", "reliability"]
+    assert list(figures) == ["completion", "labels", "confidence"]
     assert ">X</text>" in figures["labels"] and ">pseudo</text>" in figures["labels"]
-    assert "held-out gold" in figures["reliability"]
+    assert "held-out gold" in figures["confidence"]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_the_command(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
     assert shown.exit_code == 0 and "round 2" in shown.stdout and "fixed: gold entities" in shown.stdout
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        f"{name}.svg" for name in ("completion", "confidence", "labels", "reliability")
+        f"{name}.svg" for name in ("completion", "confidence", "labels")
     }
     found = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
     judged = audit_completion(tmp_path / "run", docs)

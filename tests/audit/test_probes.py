@@ -12,9 +12,15 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.audit.aligned_gold import Followed, aligned, choose, truth, unlabelled
-from lacuner.audit.probes import CallbackList, MissamplingProbe, SpanProbe, entities
-from lacuner.audit.sparsity import chances
+from lacuner.audit.aligned_gold import (
+    UnlabeledEntity,
+    align_gold,
+    find_unlabeled,
+    gold_in_training_order,
+    select_entities,
+)
+from lacuner.audit.probes import CallbackList, MissamplingProbe, SpanProbe, entity_targets
+from lacuner.audit.sparsity import sampling_odds
 from lacuner.config import load_config
 from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError, CorpusError
@@ -39,7 +45,10 @@ def test_a_watched_training_ends_with_the_same_weights(
 ) -> None:
     weak, gold = corpus
     config = load_config(RECIPES[recipe].Config, settings=[*SETTINGS, *more])
-    sampling, spans = MissamplingProbe(truth(weak, gold)), SpanProbe(choose(unlabelled(weak, gold), most=5))
+    sampling, spans = (
+        MissamplingProbe(gold_in_training_order(weak, gold)),
+        SpanProbe(select_entities(find_unlabeled(weak, gold), limit=5)),
+    )
     train(recipe, Splits(weak=weak), tmp_path / "a", config, callback=CallbackList(sampling, spans))
     train(recipe, Splits(weak=weak), tmp_path / "b", config)
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
@@ -52,7 +61,7 @@ def test_missampling_is_counted_right(corpus: Corpus, tmp_path: Path) -> None:
     """Against a count by hand, of characters in documents."""
     weak, gold = corpus
     shuffled = random.Random(3).sample(weak, len(weak))
-    real = truth(shuffled, gold)
+    real = gold_in_training_order(shuffled, gold)
     inner = MissamplingProbe(real)
     there = {doc.id: {span[:2] for span in doc.spans} for doc in gold}
     counts = {0: [0, 0, 0.0], 1: [0, 0, 0.0]}
@@ -78,7 +87,7 @@ def test_missampling_is_counted_right(corpus: Corpus, tmp_path: Path) -> None:
     train("negative_sampling", Splits(weak=weak), tmp_path / "run", config, callback=Slow())
     for epoch, (drawn, wrong, uncertainty) in counts.items():
         row = inner.rows[epoch]
-        assert row["drawn"] == drawn == chances(weak, gold, 3).drawn.sum() and wrong > 10
+        assert row["drawn"] == drawn == sampling_odds(weak, gold, 3).sampled.sum() and wrong > 10
         assert row["missampling"] == pytest.approx(wrong / drawn, abs=1e-6)
         assert row["uncertainty"] == pytest.approx(uncertainty / drawn, abs=1e-5)
 
@@ -93,7 +102,7 @@ def test_entities_through_windows_and_of_types_that_weak_lacks() -> None:
     model = span_model([weak])
     data = training_set(model, [weak], Lost())
     assert len(data.sentences.windows) > 2
-    found = entities(data, truth([weak], [gold]))
+    found = entity_targets(data, gold_in_training_order([weak], [gold]))
     seen = set()
     for number, window in enumerate(data.sentences.windows):
         for first, width in found.collate([number]).known[0].nonzero().tolist():
@@ -107,18 +116,18 @@ def _starts(text: str) -> list[int]:
 
 def test_gold_of_other_documents_is_refused(corpus: Corpus) -> None:
     weak, gold = corpus
-    data = training_set(span_model(weak), [doc for doc, _ in aligned(weak, gold)], Lost())
-    real = truth(weak, gold)
+    data = training_set(span_model(weak), [doc for doc, _ in align_gold(weak, gold)], Lost())
+    real = gold_in_training_order(weak, gold)
     for wrong in (real[1:], [*real[:3], real[4], real[3], *real[5:]]):
-        with pytest.raises(CorpusError, match="are not those that the recipe learns from"):
-            entities(data, wrong)
+        with pytest.raises(CorpusError, match="not those that the recipe is trained on"):
+            entity_targets(data, wrong)
     with pytest.raises(CorpusError, match="is not in gold"):
-        truth(weak, gold[1:])
+        gold_in_training_order(weak, gold[1:])
 
 
 def test_probabilities_are_those_of_the_model(corpus: Corpus) -> None:
     weak, gold = corpus
-    followed = choose(unlabelled(weak, gold), most=12)
+    followed = select_entities(find_unlabeled(weak, gold), limit=12)
     model = span_model(weak)
     wide = max(followed, key=lambda each: len(each.document.words or ()))
     wide = wide._replace(span=Span(0, (wide.document.words or ())[10][1], wide.span.label))
@@ -144,18 +153,20 @@ def test_probabilities_are_those_of_the_model(corpus: Corpus) -> None:
 
 def test_who_is_followed(corpus: Corpus) -> None:
     weak, gold = corpus
-    found = unlabelled(weak, gold)
+    found = find_unlabeled(weak, gold)
     labelled = {(doc.id, *span[:2]) for doc in weak for span in doc.spans}
     everything = {(doc.id, *span[:2]) for doc in gold for span in doc.spans}
     assert {(doc.id, *span[:2]) for doc, span in found} == everything - labelled
     name = found[-1].as_json()["text"]
-    first, *rest = choose(found, [name], most=10)
+    first, *rest = select_entities(found, [name], limit=10)
     assert first.as_json()["text"] == name and len(rest) == 9 and first not in rest
-    assert choose(found, [name], most=10) == [first, *rest] != choose(found, [name], most=10, seed=2)
-    assert len(choose(found)) == len(found), "all, if there are not more"
-    with pytest.raises(ConfigError, match="no unlabelled entity 'Nobody'"):
-        choose(found, ["Nobody"])
-    assert f"[{name}]" in Followed(*found[-1]).context
+    assert (
+        select_entities(found, [name], limit=10) == [first, *rest] != select_entities(found, [name], limit=10, seed=2)
+    )
+    assert len(select_entities(found)) == len(found), "all, if there are not more"
+    with pytest.raises(ConfigError, match="no unlabeled entity 'Nobody'"):
+        select_entities(found, ["Nobody"])
+    assert f"[{name}]" in UnlabeledEntity(*found[-1]).context
 
 
 def test_only_span_models() -> None:
@@ -164,5 +175,5 @@ def test_only_span_models() -> None:
     weak = [Document("1", "a b", spans=(Span(0, 1, "X"),))]
     model = span_model(weak)
     model.head = build_head({"kind": "token", "labels": ["X"], "scheme": "BIO"}, model.encoder.width)
-    with pytest.raises(ConfigError, match="only a span model gives every span a probability"):
-        SpanProbe([Followed(weak[0], Span(2, 3, "X"))]).on_epoch_end("train", 0, model)
+    with pytest.raises(ConfigError, match="only a span classifier gives every span a probability"):
+        SpanProbe([UnlabeledEntity(weak[0], Span(2, 3, "X"))]).on_epoch_end("train", 0, model)

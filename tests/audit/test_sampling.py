@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lacuner.audit.aligned_gold import Followed, unlabelled
-from lacuner.audit.plots import bound_picture, pictures
-from lacuner.audit.report import report, write_audit
-from lacuner.audit.sampling import Audit, Watched, audit_sampling, plan
-from lacuner.audit.sparsity import chances, sparsity
+from lacuner.audit.aligned_gold import UnlabeledEntity, find_unlabeled
+from lacuner.audit.report import audit_figures, bound_figure, render_audit, write_audit
+from lacuner.audit.sampling import ProbedTraining, SamplingAudit, audit_sampling, plan_trainings
+from lacuner.audit.sparsity import sampling_odds, sparsity
 from lacuner.data import Document, Span, Splits
 from lacuner.errors import ConfigError
 from tests.audit.conftest import Corpus
@@ -22,55 +21,55 @@ from tests.hostile.test_html import HOSTILE, Page
 
 def test_recipes_side_by_side(corpus: Corpus, tmp_path: Path) -> None:
     weak, gold = corpus
-    plans = plan(["negative_sampling", "nrces"], ["train.epochs=1", "rate=0.5"])
-    found = audit_sampling(plans, Splits(weak=weak, gold=gold, dev=gold[:5]), most=10)
-    assert found.rate == 0.5 and found.chances.missampling == chances(weak, gold, 0.5).missampling
-    one, two = found.watched
+    plans = plan_trainings(["negative_sampling", "nrces"], ["train.epochs=1", "rate=0.5"])
+    found = audit_sampling(plans, Splits(weak=weak, gold=gold, dev=gold[:5]), limit=10)
+    assert found.rate == 0.5 and found.odds.missampling == sampling_odds(weak, gold, 0.5).missampling
+    one, two = found.trainings
     assert one.epochs[0].keys() == {"stage", "epoch", "loss", "dev_f1", "missampling", "uncertainty"}
     assert two.epochs[0].keys() == {"stage", "epoch", "loss", "dev_f1"}, "who draws nothing has no missampling"
-    assert one.table.shape == two.table.shape == (1, 10) and one.config["rate"] == 0.5
+    assert one.probs.shape == two.probs.shape == (1, 10) and one.config["rate"] == 0.5
     write_audit(found, tmp_path, "lacuner audit")
     facts = json.loads((tmp_path / "sampling.json").read_text(encoding="utf-8"))
-    assert facts["unlabelled"] == len(unlabelled(weak, gold)) and len(facts["followed"]) == 10
-    assert facts["corpus"]["missing"] == int(found.chances.missing.sum())
+    assert facts["unlabelled"] == len(find_unlabeled(weak, gold)) and len(facts["followed"]) == 10
+    assert facts["corpus"]["missing"] == int(found.odds.missing.sum())
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "missampling (%)" in page and "Unlabelled entities, epoch by epoch" in page
+    assert "missampling (%)" in page and "Unlabeled entities by epoch" in page
 
 
 @pytest.mark.parametrize(
     ("recipe", "settings", "words"),
     [
         ("magic", [], "there is no recipe 'magic'"),
-        ("dictionary", [], "trains no span model"),
-        ("trust", ["head.kind=token"], "trains no span model"),
+        ("dictionary", [], "trains no span classifier"),
+        ("trust", ["head.kind=token"], "trains no span classifier"),
         ("trust", ["sampler=weighted"], "sampler"),
     ],
 )
 def test_mistakes_are_said_before_anything_is_trained(recipe: str, settings: list[str], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        plan([recipe], settings)
+        plan_trainings([recipe], settings)
 
 
 def test_without_gold_there_is_nothing_to_see(corpus: Corpus) -> None:
     with pytest.raises(ConfigError, match="weak labels and gold"):
-        audit_sampling(plan(["trust"]), Splits(weak=corpus[0]))
+        audit_sampling(plan_trainings(["trust"]), Splits(weak=corpus[0]))
 
 
-def invented(text: str) -> Audit:
+def invented(text: str) -> SamplingAudit:
     """An audit with this text at every place where text can come from outside."""
     docs = [Document(f"{n} {text}", f"here: {text} after {n}", words=((0, 5), (6, 6 + len(text)))) for n in range(3)]
     gold = [replace(doc, spans=(Span(6, 6 + len(text), text),), complete=True) for doc in docs]
     weak = [gold[0], *(replace(doc, spans=(), complete=False) for doc in gold[1:])]
-    followed = [Followed(doc, doc.spans[0]) for doc in gold]
+    followed = [UnlabeledEntity(doc, doc.spans[0]) for doc in gold]
     rows = [{"stage": text, "epoch": n, "loss": 1.0, "missampling": 0.1, "uncertainty": 0.2} for n in range(2)]
     table = np.array([[0.5, 0.4, np.nan], [0.2, 0.1, np.nan]])
-    watched = [Watched(text, text, {}, rows, table)]
-    return Audit(watched, followed, 3, sparsity(gold), chances(weak, gold, 0.35), 0.35, 1)
+    trainings = [ProbedTraining(text, text, {}, rows, table)]
+    return SamplingAudit(trainings, followed, 3, sparsity(gold), sampling_odds(weak, gold, 0.35), 0.35, 1)
 
 
 @pytest.fixture(scope="module")
 def plain() -> str:
-    return report(invented("plain"), "plain")
+    return render_audit(invented("plain"), "plain")
 
 
 def test_text_is_inert(plain: str, tmp_path: Path) -> None:
@@ -90,19 +89,21 @@ def test_text_is_inert(plain: str, tmp_path: Path) -> None:
 def test_a_rate_beyond_the_bound_has_none() -> None:
     audit = replace(invented("x"), rate=1.4)
     assert audit.as_json()["bound"]["at_least"] is None and audit.as_json()["bound"]["worst_case"] < 1
-    [picture] = [each for each in pictures(audit) if each.name == "bound"]
-    assert "bound" not in picture.legend and "bound" in bound_picture(audit.chances, 0.35).legend
+    [picture] = [each for each in audit_figures(audit) if each.name == "bound"]
+    assert "bound" not in picture.legend and "bound" in bound_figure(audit.odds, 0.35).legend
 
 
 def test_the_same_audit_gives_the_same_bytes(plain: str) -> None:
-    assert report(invented("plain"), "plain") == plain
+    assert render_audit(invented("plain"), "plain") == plain
 
 
 def test_a_recipe_may_come_twice_with_settings_of_its_own() -> None:
-    first, second = plan(["negative_sampling", "negative_sampling sampler=weighted mu=2.0"], ["train.epochs=3"])
+    first, second = plan_trainings(
+        ["negative_sampling", "negative_sampling sampler=weighted mu=2.0"], ["train.epochs=3"]
+    )
     assert (first.name, second.name) == ("negative_sampling", "negative_sampling sampler=weighted mu=2.0")
     one, other = (each.config.model_dump() for each in (first, second))
     assert (one["sampler"], other["sampler"], other["mu"]) == ("uniform", "weighted", 2.0)
     assert one["train"]["epochs"] == other["train"]["epochs"] == 3
-    with pytest.raises(ConfigError, match="follows one training"):
-        plan(["nrces try_w=[2.0,5.0]"])
+    with pytest.raises(ConfigError, match="tracks one training"):
+        plan_trainings(["nrces try_w=[2.0,5.0]"])

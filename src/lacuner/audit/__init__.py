@@ -1,1 +1,1 @@
-"""What to look at: what a training with gaps does, watched by somebody who knows the gaps."""
+"""Diagnostics of a training run, with gold labels that the recipe itself never sees."""

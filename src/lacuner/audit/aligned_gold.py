@@ -1,4 +1,4 @@
-"""Weak labels and gold for the same texts: which entities are missing."""
+"""Gold for weak documents: which entities are unlabeled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lacuner.corpus.words import to_words, words_of
-from lacuner.data import Document, Lost, Span
+from lacuner.data import Document, Lost, Span, labels_of
 from lacuner.errors import ConfigError
 from lacuner.evaluate.align import align
 from lacuner.models.types import Annotation
@@ -16,63 +16,72 @@ from lacuner.techniques.label_issues import Suspect, context
 from lacuner.training.identity import canonical
 
 
-def aligned(weak: Sequence[Document], gold: Sequence[Document]) -> list[tuple[Document, Document]]:
-    """Weak documents as recipes see them, in that order, each with its truth: the same with the spans of gold."""
-    spans: dict[int, tuple[Span, ...]] = {}
-    seen: list[Document] = []
-    for real, mine in align(gold, weak):
-        words_of(mine)
-        seen.append(replace(mine, complete=bool(mine.complete)))
-        spans[id(seen[-1])] = real.spans
+def align_gold(weak: Sequence[Document], gold: Sequence[Document]) -> list[tuple[Document, Document]]:
+    """Pair each weak document, as recipes see it and in their order, with a copy that has the spans of gold."""
+    gold_spans: dict[int, tuple[Span, ...]] = {}
+    weak_docs: list[Document] = []
+    for gold_doc, weak_doc in align(gold, weak):
+        words_of(weak_doc)
+        weak_docs.append(replace(weak_doc, complete=bool(weak_doc.complete)))
+        gold_spans[id(weak_docs[-1])] = gold_doc.spans
     return [
-        (doc, replace(doc, spans=spans[id(doc)], rejected=(), unsure=(), complete=False)) for doc in canonical(seen)
+        (doc, replace(doc, spans=gold_spans[id(doc)], rejected=(), unsure=(), complete=False))
+        for doc in canonical(weak_docs)
     ]
 
 
-def truth(weak: Sequence[Document], gold: Sequence[Document]) -> list[Document]:
-    """What a watch has to know: gold's spans in the words of the weak documents, in the order of the recipes."""
-    return [real for _, real in aligned(weak, gold)]
+def gold_in_training_order(weak: Sequence[Document], gold: Sequence[Document]) -> list[Document]:
+    """Return gold with the words of the weak documents, in the order in which recipes see them."""
+    return [gold_doc for _, gold_doc in align_gold(weak, gold)]
 
 
-class Followed(NamedTuple):
-    """An unlabelled entity to look at."""
+class UnlabeledEntity(NamedTuple):
+    """A gold entity without a weak label."""
 
     document: Document
     span: Span
 
-    def as_json(self) -> dict[str, Any]:
-        start, end, label = self.span[:3]
-        text = self.document.text[start:end]
-        return {"document": self.document.id, "start": start, "end": end, "label": label, "text": text}
+    @property
+    def text(self) -> str:
+        return self.document.text[self.span.start : self.span.end]
 
     @property
     def context(self) -> str:
         return context(Suspect("missing", self.document, self.span))
 
-
-def unlabelled(weak: Sequence[Document], gold: Sequence[Document]) -> list[Followed]:
-    """The entities of gold that weak lacks, as far as they are of a type that weak has and fit the words."""
-    labels = {span.label for doc in weak for span in doc.spans}
-    found = []
-    for mine, real in aligned(weak, gold):
-        there = {span[:2] for span in mine.spans}
-        gone = [span for span in real.spans if span[:2] not in there and span.label in labels]
-        found += [Followed(real, span) for _, _, span in to_words(real, gone, Lost())]
-    return found
+    def as_json(self) -> dict[str, Any]:
+        start, end, label = self.span.key
+        return {"document": self.document.id, "start": start, "end": end, "label": label, "text": self.text}
 
 
-def choose(found: Sequence[Followed], names: Sequence[str] = (), most: int = 200, seed: int = 1) -> list[Followed]:
-    """Those with one of these names first, then others at random, `most` of them in all."""
-    named = [each for name in names for each in found if each.document.text[each.span.start : each.span.end] == name]
-    missing = [name for name in names if name not in {each.as_json()["text"] for each in named}]
-    if missing:
-        raise ConfigError(f"there is no unlabelled entity {missing[0]!r} to follow")
-    chosen = set(map(id, named))
-    rest = [each for each in found if id(each) not in chosen]
-    more = min(max(most - len(named), 0), len(rest))
-    return [*named, *random.Random(seed).sample(rest, more)]
+def find_unlabeled(weak: Sequence[Document], gold: Sequence[Document]) -> list[UnlabeledEntity]:
+    """Return the gold entities without a weak label, if weak has their type and their boundaries fit the words."""
+    labels = set(labels_of(weak))
+    entities = []
+    for weak_doc, gold_doc in align_gold(weak, gold):
+        labeled = {span[:2] for span in weak_doc.spans}
+        missing = [span for span in gold_doc.spans if span[:2] not in labeled and span.label in labels]
+        entities += [UnlabeledEntity(gold_doc, span) for _, _, span in to_words(gold_doc, missing, Lost())]
+    return entities
 
 
-def anonymous(annotations: Iterable[Annotation], label: str) -> list[Annotation]:
-    """The entities alone, all of one type: that they are entities counts, not which; weak may even lack a type."""
-    return [Annotation(each.length, [(first, last, label) for first, last, _ in each.spans]) for each in annotations]
+def select_entities(
+    entities: Sequence[UnlabeledEntity], texts: Sequence[str] = (), limit: int = 200, seed: int = 1
+) -> list[UnlabeledEntity]:
+    """Return all entities with one of these texts, then a random sample of the others, up to `limit` in total."""
+    named = [entity for text in texts for entity in entities if entity.text == text]
+    for text in texts:
+        if text not in {entity.text for entity in named}:
+            raise ConfigError(f"there is no unlabeled entity {text!r} to track (--follow)")
+    selected = set(map(id, named))
+    others = [entity for entity in entities if id(entity) not in selected]
+    count = min(max(limit - len(named), 0), len(others))
+    return [*named, *random.Random(seed).sample(others, count)]
+
+
+def merge_types(annotations: Iterable[Annotation], label: str) -> list[Annotation]:
+    """Keep only the entities and give all of them one type: gold may have types that weak lacks."""
+    return [
+        Annotation(annotation.length, [(first, last, label) for first, last, _ in annotation.spans])
+        for annotation in annotations
+    ]

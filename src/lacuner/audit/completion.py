@@ -178,7 +178,6 @@ def completion_figures(runs: Mapping[str, CompletionAudit]) -> list[Figure]:
     calibrated = {name: audit for name, audit in runs.items() if audit.has_confidence}
     kinds = {kind: None for audit in runs.values() for kind in audit.label_counts}
     kind_styles = {kind: line_style(number) for number, kind in enumerate(kinds)}
-    shown = {name: styles[name] for name in calibrated}
     figures = [
         Figure(
             "completion",
@@ -200,23 +199,17 @@ def completion_figures(runs: Mapping[str, CompletionAudit]) -> list[Figure]:
         ),
         Figure(
             "confidence",
-            "Reliability of the confidence of completed sentences",
-            "One mark per bin of sentences; on the line, confidence equals accuracy.",
-            [Panel("completed sentences", partial(_plot_reliability, calibrated, styles))] if calibrated else [],
-            shown,
-        ),
-        Figure(
-            "reliability",
-            "Calibration on held-out gold, and confidence of the completed sentences",
-            "Held-out gold: one mark per bin, larger with more sentences; on the line the model's probability would "
-            "need no calibration.",
+            "Confidence of the completed sentences, and the calibration that it is based on",
+            "One mark per bin of sentences; on the line, confidence equals accuracy. Held-out gold, with larger marks "
+            "for larger bins: how far the model's probability had to be calibrated.",
             [
+                Panel("completed sentences", partial(_plot_reliability, calibrated, styles)),
+                Panel("completed sentences by confidence", partial(_plot_confidences, calibrated, styles)),
                 Panel("held-out gold", partial(_plot_held_out, calibrated, styles)),
-                Panel("confidence of completed sentences", partial(_plot_confidences, calibrated, styles)),
             ]
-            if any(audit.held_out for audit in calibrated.values())
+            if calibrated
             else [],
-            shown,
+            {name: styles[name] for name in calibrated},
         ),
     ]
     return [figure for figure in figures if figure.panels]

@@ -1,7 +1,7 @@
-"""Watches: they see a training while it runs, and know what it must not know.
+"""Training callbacks that compare what a model learns with gold labels.
 
-`MissamplingProbe` counts entities among the negatives that a recipe draws. `SpanProbe` follows some unlabelled entities
-and writes down, after each epoch, how much the model takes them for what they are.
+`MissamplingProbe` counts unlabeled entities among the sampled negatives. `SpanProbe` records the probability of some
+unlabeled entities after each epoch.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuner.audit.aligned_gold import Followed, anonymous
-from lacuner.corpus.words import words_of
+from lacuner.audit.aligned_gold import UnlabeledEntity, merge_types
+from lacuner.corpus.words import word_texts
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError, CorpusError
 from lacuner.models.heads.span import SpanHead
@@ -30,137 +30,142 @@ from lacuner.training.dataset import TrainingSet
 
 
 class MissamplingProbe:
-    """For each epoch: the share of entities among the drawn negatives, and how unsure the model was of these.
+    """Record per epoch the share of entities among the sampled negatives, and the model's uncertainty about these.
 
-    `truth` is what `lacuner.audit.aligned_gold.truth` makes. `rows` has `stage`, `epoch`, `drawn`, `missampling` and
-    `uncertainty` (mean entropy, in nats) of each.
+    `gold` comes from `gold_in_training_order`. `rows` has `stage`, `epoch`, `drawn` (number of negatives),
+    `missampling` (share of entities) and `uncertainty` (mean entropy, in nats) of each epoch.
     """
 
-    def __init__(self, truth: Sequence[Document]) -> None:
+    def __init__(self, gold: Sequence[Document]) -> None:
         self.rows: list[dict[str, Any]] = []
-        self._docs = truth
+        self._gold = gold
         self._data: TrainingSet | None = None
         self._entities: CorpusTargets | None = None
         self._sums: Tensor | None = None
 
     def on_negatives_sampled(
-        self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor
+        self, epoch: int, data: TrainingSet, indices: np.ndarray, sampled: Tensor, logits: Tensor
     ) -> None:
         if self._entities is None or self._data is not data:
-            self._data, self._entities = data, entities(data, self._docs)
-        wrong = drawn & self._entities.collate(indices).known.to(drawn.device)
-        found = torch.stack(
-            [drawn.sum().double(), wrong.sum().double(), span_entropy(logits.detach()[drawn]).sum().double()]
-        ).cpu()
-        self._sums = found if self._sums is None else self._sums + found
+            self._data, self._entities = data, entity_targets(data, self._gold)
+        wrong = sampled & self._entities.collate(indices).known.to(sampled.device)
+        uncertainty = span_entropy(logits.detach()[sampled])
+        sums = torch.stack([sampled.sum().double(), wrong.sum().double(), uncertainty.sum().double()]).cpu()
+        self._sums = sums if self._sums is None else self._sums + sums
 
     def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
         if self._sums is None:
             return
-        drawn, wrong, uncertainty = self._sums.tolist()
+        count, wrong, uncertainty = self._sums.tolist()
         self._sums = None
-        shares = {"missampling": wrong / max(drawn, 1), "uncertainty": uncertainty / max(drawn, 1)}
-        rounded = {name: round(value, 6) for name, value in shares.items()}
-        self.rows.append({"stage": stage, "epoch": epoch, "drawn": int(drawn), **rounded})
+        means = {"missampling": wrong / max(count, 1), "uncertainty": uncertainty / max(count, 1)}
+        rounded = {name: round(value, 6) for name, value in means.items()}
+        self.rows.append({"stage": stage, "epoch": epoch, "drawn": int(count), **rounded})
 
 
-def entities(data: TrainingSet, docs: Sequence[Document]) -> CorpusTargets:
-    """Which spans of the sentences of a training are entities of these documents: `known` says so."""
+def entity_targets(data: TrainingSet, gold: Sequence[Document]) -> CorpusTargets:
+    """Return targets of a training set in which `known` marks the spans that are gold entities."""
     sentences, head = data.sentences, data.model.head
     if not isinstance(head, SpanHead):
-        raise ConfigError("only a span model draws spans: choose head.kind=span")
-    _check_same(sentences, docs)
-    said = [annotation_of(doc, Lost()) for doc in docs]
-    whole = np.bincount(sentences.document, minlength=len(docs)) == 1
-    places = zip(sentences.document.tolist(), sentences.windows, strict=True)
-    mine = [said[number] if whole[number] else restrict_to_window(said[number], window) for number, window in places]
-    found: CorpusTargets = head.targets(anonymous(mine, head.labels[0]), Lost())
-    return found
+        raise ConfigError("only a span classifier samples spans as negatives: choose head.kind=span")
+    _check_same_documents(sentences, gold)
+    annotations = [annotation_of(doc, Lost()) for doc in gold]
+    in_one_window = np.bincount(sentences.document, minlength=len(gold)) == 1
+    windows = [
+        annotations[number] if in_one_window[number] else restrict_to_window(annotations[number], window)
+        for number, window in zip(sentences.document.tolist(), sentences.windows, strict=True)
+    ]
+    targets: CorpusTargets = head.targets(merge_types(windows, head.labels[0]), Lost())
+    return targets
 
 
-def _check_same(sentences: Sentences, docs: Sequence[Document]) -> None:
-    first = [[doc.text[start:end] for start, end in words_of(doc)] for doc in docs]
+def _check_same_documents(sentences: Sentences, gold: Sequence[Document]) -> None:
+    gold_words = [word_texts(doc) for doc in gold]
     for number, words, window in zip(sentences.document.tolist(), sentences.words, sentences.windows, strict=True):
-        if number >= len(first) or first[number][window.start : window.end] != words:
-            raise CorpusError("the gold documents of this watch are not those that the recipe learns from")
+        if number >= len(gold_words) or gold_words[number][window.start : window.end] != words:
+            raise CorpusError("the gold documents are not those that the recipe is trained on")
 
 
 @dataclass(frozen=True)
-class _Ready:
-    """Followed entities as a model sees them: which sentence, word, width and class each is."""
+class _Located:
+    """Tracked entities as a model sees them."""
 
     model: Model
     features: Features
-    places: np.ndarray
-    which: np.ndarray
+    positions: np.ndarray
+    """Sentence, first word, width - 1 and class of each entity that the model can express, `[entities, 4]`."""
+    indices: np.ndarray
+    """Which of the tracked entities these are, `[entities]`."""
 
 
 class SpanProbe:
-    """After each epoch the probability, for each followed entity, that it is an entity of its type.
+    """Record after each epoch the probability that each tracked entity is an entity of its type.
 
-    `rows` has `stage`, `epoch` and `probabilities`, in the order of `followed`; None for what the model cannot express.
+    `rows` has `stage`, `epoch` and `probabilities`, in the order of `entities`; None where the model cannot express
+    the entity (unknown label or too wide a span).
     """
 
-    def __init__(self, followed: Sequence[Followed]) -> None:
-        self.followed = list(followed)
+    def __init__(self, entities: Sequence[UnlabeledEntity]) -> None:
+        self.entities = list(entities)
         self.rows: list[dict[str, Any]] = []
-        self._ready: _Ready | None = None
+        self._located: _Located | None = None
 
     def on_negatives_sampled(
-        self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor
+        self, epoch: int, data: TrainingSet, indices: np.ndarray, sampled: Tensor, logits: Tensor
     ) -> None:
         pass
 
     def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
-        if self._ready is None or self._ready.model is not model:
-            self._ready = _prepare(model, self.followed)
-        found = _probabilities(self._ready, len(self.followed))
-        values = [None if np.isnan(value) else round(float(value), 4) for value in found]
+        if self._located is None or self._located.model is not model:
+            self._located = _locate(model, self.entities)
+        probs = _probabilities(self._located, len(self.entities))
+        values = [None if np.isnan(value) else round(float(value), 4) for value in probs]
         self.rows.append({"stage": stage, "epoch": epoch, "probabilities": values})
 
 
-def _prepare(model: Model, followed: Sequence[Followed]) -> _Ready:
+def _locate(model: Model, entities: Sequence[UnlabeledEntity]) -> _Located:
     head = model.head
     if not isinstance(head, SpanHead):
-        raise ConfigError("only a span model gives every span a probability: choose head.kind=span")
-    # a document each, with one span, so that it is clear which entity a sentence is there for
-    sentences = cut_sentences([replace(doc, spans=(span,)) for doc, span in followed], model.encoder, Lost())
-    number = {label: i for i, label in enumerate(head.labels, 1)}
+        raise ConfigError("only a span classifier gives every span a probability: choose head.kind=span")
+    # one document per entity, with this one span, so that each sentence belongs to a known entity
+    sentences = cut_sentences([replace(doc, spans=(span,)) for doc, span in entities], model.encoder, Lost())
+    class_of = {label: number for number, label in enumerate(head.labels, 1)}
     rows = [
-        (sentence, first, last - first - 1, number[label], sentences.document[sentence])
+        (sentence, first, last - first - 1, class_of[label], sentences.document[sentence])
         for sentence, annotation in enumerate(sentences.annotations)
         for first, last, label in annotation.spans
-        if label in number and last - first <= head.widths
+        if label in class_of and last - first <= head.widths
     ]
     table = np.array(rows, dtype=np.int64).reshape(-1, 5)
-    return _Ready(model, model.encoder.prepare(sentences.words), table[:, :4], table[:, 4])
+    return _Located(model, model.encoder.prepare(sentences.words), table[:, :4], table[:, 4])
 
 
-def _probabilities(ready: _Ready, count: int) -> np.ndarray:
-    model, features, places = ready.model, ready.features, ready.places
-    found = np.full(count, np.nan)
-    for indices, logits in score_batches(model, features, lambda scores: scores.logits):
+def _probabilities(located: _Located, count: int) -> np.ndarray:
+    """Return the probability of each tracked entity, `[count]`; NaN where the model cannot express it."""
+    features, positions = located.features, located.positions
+    probs = np.full(count, np.nan)
+    for indices, logits in score_batches(located.model, features, lambda scores: scores.logits):
         row = np.full(len(features), -1)
         row[indices] = np.arange(len(indices))
-        mine = row[places[:, 0]] >= 0
-        at = torch.from_numpy(places[mine]).to(logits.device)
-        chosen = logits[torch.from_numpy(row[places[mine, 0]]).to(logits.device), at[:, 1], at[:, 2]]
-        values = chosen.float().softmax(dim=-1).gather(1, at[:, 3:]).squeeze(1)
-        found[ready.which[mine]] = values.cpu().numpy()
-    return found
+        in_batch = row[positions[:, 0]] >= 0
+        at = torch.from_numpy(positions[in_batch]).to(logits.device)
+        span_logits = logits[torch.from_numpy(row[positions[in_batch, 0]]).to(logits.device), at[:, 1], at[:, 2]]
+        values = span_logits.float().softmax(dim=-1).gather(1, at[:, 3:]).squeeze(1)
+        probs[located.indices[in_batch]] = values.cpu().numpy()
+    return probs
 
 
 class CallbackList:
-    """Several watches as one."""
+    """Several training callbacks as one."""
 
     def __init__(self, *callbacks: TrainingCallback) -> None:
         self.callbacks = callbacks
 
     def on_negatives_sampled(
-        self, epoch: int, data: TrainingSet, indices: np.ndarray, drawn: Tensor, logits: Tensor
+        self, epoch: int, data: TrainingSet, indices: np.ndarray, sampled: Tensor, logits: Tensor
     ) -> None:
         for callback in self.callbacks:
-            callback.on_negatives_sampled(epoch, data, indices, drawn, logits)
+            callback.on_negatives_sampled(epoch, data, indices, sampled, logits)
 
     def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
         for callback in self.callbacks:

@@ -1,4 +1,4 @@
-"""Train with somebody watching who knows the gaps, and tell what was seen."""
+"""Train recipes while probes with gold labels track what the models learn about unlabeled entities."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lacuner.audit.aligned_gold import Followed, choose, truth, unlabelled
+from lacuner.audit.aligned_gold import UnlabeledEntity, find_unlabeled, gold_in_training_order, select_entities
 from lacuner.audit.probes import CallbackList, MissamplingProbe, SpanProbe
-from lacuner.audit.sparsity import Chances, Sparsity, bound, chances, least_words, sparsity, worst_case
+from lacuner.audit.sparsity import SamplingOdds, Sparsity, clean_bound, min_words, sampling_odds, sparsity, worst_case
 from lacuner.config import Config, load_config
-from lacuner.data import Document, Splits
+from lacuner.data import Splits
 from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES
 from lacuner.recipes.negative_sampling import Config as SamplingConfig
@@ -24,7 +24,7 @@ from lacuner.training.run_folder import quiet
 
 
 class Plan(NamedTuple):
-    """A recipe with settings, under the name that the report shows."""
+    """A recipe with its settings, under the name that the report shows."""
 
     name: str
     recipe: str
@@ -32,155 +32,161 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What was seen of one training."""
+class ProbedTraining:
+    """What the probes recorded of one training."""
 
     name: str
     recipe: str
     config: dict[str, Any]
     epochs: list[dict[str, Any]]
-    """Of each epoch `stage`, `epoch`, `loss`, and, if there are any, `dev_f1`, `missampling`, `uncertainty`."""
-    table: np.ndarray
-    """The probability of each followed entity after each epoch, `[epochs, entities]`; NaN: cannot be expressed."""
+    """Per epoch `stage`, `epoch`, `loss`, and if available `dev_f1`, `missampling`, `uncertainty`."""
+    probs: np.ndarray
+    """Probability of each tracked entity, `[epochs, entities]`; NaN where the model cannot express it."""
 
     @property
-    def means(self) -> tuple[float, float]:
-        """The mean probability after the first and after the last epoch; 0 if nothing can be expressed."""
-        seen = self.table[:, ~np.isnan(self.table).any(axis=0)]
-        return (float(seen[0].mean()), float(seen[-1].mean())) if seen.size else (0.0, 0.0)
+    def mean_probs(self) -> tuple[float, float]:
+        """Mean probability of the tracked entities after the first and after the last epoch."""
+        expressible = self.probs[:, ~np.isnan(self.probs).any(axis=0)]
+        return (float(expressible[0].mean()), float(expressible[-1].mean())) if expressible.size else (0.0, 0.0)
 
     def as_json(self) -> dict[str, Any]:
-        rows = [[None if np.isnan(value) else value for value in row] for row in self.table.tolist()]
-        about = {"name": self.name, "recipe": self.recipe, "config": self.config}
-        return {**about, "epochs": self.epochs, "probabilities": rows}
+        probs = [[None if np.isnan(value) else value for value in row] for row in self.probs.tolist()]
+        names = {"name": self.name, "recipe": self.recipe, "config": self.config}
+        return {**names, "epochs": self.epochs, "probabilities": probs}
 
 
 @dataclass(frozen=True)
-class Audit:
-    """What `audit_sampling` found."""
+class SamplingAudit:
+    """Result of `audit_sampling`."""
 
-    watched: list[Watched]
-    followed: list[Followed]
-    unlabelled: int
-    """Entities of gold that weak lacks and that could have been followed."""
+    trainings: list[ProbedTraining]
+    tracked: list[UnlabeledEntity]
+    unlabeled: int
+    """Number of unlabeled entities from which the tracked ones were selected."""
     sparsity: Sparsity
-    chances: Chances
+    odds: SamplingOdds
     rate: float
-    """Negatives a word, for the probabilities."""
+    """Negatives per word, for `odds` and the bound."""
     seed: int
 
     def as_json(self) -> dict[str, Any]:
-        words, rate = self.typical, self.rate
-        least = bound(words, rate) if rate <= 1 else None
+        words, rate = self.typical_words, self.rate
+        at_least = clean_bound(words, rate) if rate <= 1 else None
         return {
             "seed": self.seed,
             "sparsity": self.sparsity.as_json(),
             "rate": rate,
-            "bound": {"words": words, "at_least": least, "worst_case": worst_case(words, rate)},
-            "corpus": self.chances.as_json(),
-            "unlabelled": self.unlabelled,
-            "followed": [each.as_json() for each in self.followed],
-            "recipes": [watched.as_json() for watched in self.watched],
+            "bound": {"words": words, "at_least": at_least, "worst_case": worst_case(words, rate)},
+            "corpus": self.odds.as_json(),
+            "unlabelled": self.unlabeled,
+            "followed": [entity.as_json() for entity in self.tracked],
+            "recipes": [training.as_json() for training in self.trainings],
         }
 
     @property
-    def typical(self) -> int:
-        """The words of a sentence of middle length, or as many as the bound needs. It holds for rates up to 1."""
-        middle = int(np.median(self.sparsity.words)) if len(self.sparsity.words) else 0
-        return max(middle, least_words(self.rate))
+    def typical_words(self) -> int:
+        """Median sentence length, or the shortest length for which the bound holds if that is longer."""
+        median = int(np.median(self.sparsity.words)) if len(self.sparsity.words) else 0
+        return max(median, min_words(self.rate))
 
 
-def plan(recipes: Sequence[str], settings: Sequence[str] = ()) -> list[Plan]:
-    """Recipes with the settings that they have; only a span model can be looked into like this.
+def plan_trainings(recipes: Sequence[str], settings: Sequence[str] = ()) -> list[Plan]:
+    """Check recipes and settings before anything is trained; only span classifiers can be audited.
 
-    A recipe may bring settings of its own: `negative_sampling sampler=weighted`.
+    A recipe may bring settings of its own: `negative_sampling sampler=weighted`. The common `settings` apply to the
+    recipes that have them.
     """
-    found: list[Plan] = []
-    names = [each.split()[0] for each in recipes if each.strip()]
-    for shown in dict.fromkeys(recipes):
-        name, *own = shown.split() or [""]
-        check_needs(name, ("weak", "gold"))
-        known = RECIPES[name].Config.model_fields
-        mine = [each for each in settings if _key(each) in known or not _anywhere(each, names)]
-        config = load_config(RECIPES[name].Config, settings=[*mine, *own])
+    plans: list[Plan] = []
+    recipe_names = [text.split()[0] for text in recipes if text.strip()]
+    for text in dict.fromkeys(recipes):
+        recipe, *own_settings = text.split() or [""]
+        check_needs(recipe, ("weak", "gold"))
+        fields = RECIPES[recipe].Config.model_fields
+        # a setting that no recipe has is passed on, so that loading it reports the mistake
+        common = [each for each in settings if _field(each) in fields or not _is_setting(each, recipe_names)]
+        config = load_config(RECIPES[recipe].Config, settings=[*common, *own_settings])
         if getattr(config, "try_w", ()) or getattr(config, "try_rate", ()):
-            raise ConfigError("an audit follows one training: give it one value, not several to try")
+            raise ConfigError("an audit tracks one training: set one value instead of several to try")
         if getattr(getattr(config, "head", None), "kind", None) != "span":
-            raise ConfigError(f"the recipe {name} trains no span model here: choose another, or head.kind=span")
-        found.append(Plan(shown, name, config))
-    return found
+            raise ConfigError(f"recipe {recipe} trains no span classifier here: choose another, or head.kind=span")
+        plans.append(Plan(text, recipe, config))
+    return plans
 
 
-def _key(setting: str) -> str:
+def _field(setting: str) -> str:
     return setting.partition("=")[0].split(".")[0].strip()
 
 
-def _anywhere(setting: str, recipes: Sequence[str]) -> bool:
-    """Whether any of the recipes has such a setting; where none has, loading it says so."""
-    return any(_key(setting) in RECIPES[name].Config.model_fields for name in recipes if name in RECIPES)
+def _is_setting(setting: str, recipes: Sequence[str]) -> bool:
+    return any(_field(setting) in RECIPES[name].Config.model_fields for name in recipes if name in RECIPES)
 
 
 def audit_sampling(
     plans: Sequence[Plan],
     splits: Splits,
-    names: Sequence[str] = (),
+    texts: Sequence[str] = (),
     seed: int = 1,
-    most: int = 200,
-    say: Callable[[str], None] = quiet,
-) -> Audit:
-    """Train each plan on `splits.weak`, watched by somebody who has `splits.gold`; nothing is kept but what was seen.
+    limit: int = 200,
+    log: Callable[[str], None] = quiet,
+) -> SamplingAudit:
+    """Train each plan on `splits.weak` with probes that see `splits.gold`; the models are not kept.
 
-    `names` are unlabelled entities to follow by their text; others are drawn, `most` of them in all.
+    Args:
+        plans: from `plan_trainings`.
+        splits: weak and gold for the same texts, and dev if there is any.
+        texts: unlabeled entities to track, by their text; others are selected at random.
+        seed: of the trainings and of the selection.
+        limit: number of entities to track.
+        log: receives progress messages.
     """
     if splits.weak is None or splits.gold is None:
-        raise ConfigError("what is missing can only be seen with weak labels and gold for the same texts")
-    real = truth(splits.weak, splits.gold)
-    gone = unlabelled(splits.weak, splits.gold)
-    followed = choose(gone, names, most, seed)
-    watched = []
-    for each in plans:
-        say(f"{each.name}: {len(followed):,} of {len(gone):,} unlabelled entities are followed")
-        watched.append(_watched(each, splits, real, followed, seed, say))
-    configs = [each.config for each in plans if isinstance(each.config, SamplingConfig)]
+        raise ConfigError("an audit needs weak labels and gold for the same texts (--weak, --gold)")
+    gold = gold_in_training_order(splits.weak, splits.gold)
+    unlabeled = find_unlabeled(splits.weak, splits.gold)
+    tracked = select_entities(unlabeled, texts, limit, seed)
+    trainings = []
+    for plan in plans:
+        log(f"{plan.name}: tracking {len(tracked):,} of {len(unlabeled):,} unlabeled entities")
+        trainings.append(_train_with_probes(plan, splits, MissamplingProbe(gold), SpanProbe(tracked), seed, log))
+    configs = [plan.config for plan in plans if isinstance(plan.config, SamplingConfig)]
     rate = (configs[0] if configs else SamplingConfig()).rate
-    widths = getattr(getattr(plans[0].config, "head", None), "width", None) if plans else None
-    drawn = chances(splits.weak, splits.gold, rate, widths)
-    return Audit(watched, followed, len(gone), sparsity(splits.gold), drawn, rate, seed)
+    max_width = getattr(getattr(plans[0].config, "head", None), "width", None) if plans else None
+    odds = sampling_odds(splits.weak, splits.gold, rate, max_width)
+    return SamplingAudit(trainings, tracked, len(unlabeled), sparsity(splits.gold), odds, rate, seed)
 
 
-def _watched(
-    each: Plan,
+def _train_with_probes(
+    plan: Plan,
     splits: Splits,
-    real: Sequence[Document],
-    followed: Sequence[Followed],
+    missampling: MissamplingProbe,
+    spans: SpanProbe,
     seed: int,
-    say: Callable[[str], None],
-) -> Watched:
-    sampling, spans = MissamplingProbe(real), SpanProbe(followed)
-    needs = RECIPES[each.recipe].NEEDS
-    roles: tuple[str, ...] = (*needs, "dev")
-    given = Splits(**{role: getattr(splits, role) for role in roles})
+    log: Callable[[str], None],
+) -> ProbedTraining:
+    roles: tuple[str, ...] = (*RECIPES[plan.recipe].NEEDS, "dev")
+    needed = Splits(**{role: getattr(splits, role) for role in roles})
     with tempfile.TemporaryDirectory(prefix="lacuner-") as folder:
         run = Path(folder) / "run"
-        train(each.recipe, given, run, each.config, seed, say, CallbackList(sampling, spans))
-        rows = epoch_rows(run)
-    rows = [row for row in rows if row["stage"] == rows[-1]["stage"]]  # of several stages the last makes the model
-    seen = {(row["stage"], row["epoch"]): row for row in sampling.rows}
+        train(plan.recipe, needed, run, plan.config, seed, log, CallbackList(missampling, spans))
+        rows = read_metrics(run)
+    last_stage = rows[-1]["stage"]  # which trains the final model
+    sampled = {(row["stage"], row["epoch"]): row for row in missampling.rows}
     epochs = []
     for row in rows:
-        found: dict[str, Any] = {name: row[name] for name in ("stage", "epoch", "loss")}
-        if "dev" in row:
-            found["dev_f1"] = row["dev"]["f1"]
-        if drawn := seen.get((row["stage"], row["epoch"])):
-            found |= {name: drawn[name] for name in ("missampling", "uncertainty")}
-        epochs.append(found)
-    after = [row["probabilities"] for row in spans.rows if row["stage"] == rows[-1]["stage"]]
-    table = np.array(after, dtype=float).reshape(len(after), len(followed))
-    return Watched(each.name, each.recipe, each.config.model_dump(mode="json"), epochs, table)
+        if row["stage"] == last_stage:
+            epoch: dict[str, Any] = {name: row[name] for name in ("stage", "epoch", "loss")}
+            if "dev" in row:
+                epoch["dev_f1"] = row["dev"]["f1"]
+            if counts := sampled.get((row["stage"], row["epoch"])):
+                epoch |= {name: counts[name] for name in ("missampling", "uncertainty")}
+            epochs.append(epoch)
+    by_epoch = [row["probabilities"] for row in spans.rows if row["stage"] == last_stage]
+    probs = np.array(by_epoch, dtype=float).reshape(len(by_epoch), len(spans.entities))
+    return ProbedTraining(plan.name, plan.recipe, plan.config.model_dump(mode="json"), epochs, probs)
 
 
-def epoch_rows(run_folder: Path) -> list[dict[str, Any]]:
-    """What each epoch of each stage of a run was like; times are not in it."""
+def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
+    """Read the metrics of all epochs and stages of a run, dev scores rounded."""
     path = run_folder / "metrics.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     for row in rows:

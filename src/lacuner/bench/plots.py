@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lacuner.audit.plots import draw_missampling
 from lacuner.bench.grid import Place
 from lacuner.bench.spec import LITTLE, Spec
 from lacuner.bench.summary import Line, figure
@@ -302,7 +301,16 @@ class _Missampling:
 
     def __call__(self, axes: Axes) -> None:
         rows = [(self.look[line.place.recipe], row) for line in self.lines for row in line.rows.values()]
-        draw_missampling(axes, [(look, row["sampling"], row["test"]["f1"]) for look, row in rows if "sampling" in row])
+        for look, row in rows:
+            if "sampling" in row:
+                mean = figure([epoch["missampling"] for epoch in row["sampling"]]).mean
+                axes.plot(
+                    [100 * mean], [100 * row["test"]["f1"]], color=look.colour, marker=look.marker, markersize=5.5
+                )
+        axes.set_xlabel("per cent of negatives that are entities")
+        axes.set_ylabel("test F1")
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 100)
 
 
 def whole_pictures(lines: Sequence[Line], spec: Spec) -> dict[str, str]:

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import lacuner
-from lacuner.audit.aligned_gold import truth
+from lacuner.audit.aligned_gold import gold_in_training_order
 from lacuner.audit.probes import MissamplingProbe
-from lacuner.audit.sampling import epoch_rows
+from lacuner.audit.sampling import read_metrics
 from lacuner.bench.datasets import DataSet
 from lacuner.bench.grid import Cell, cell_from_json
 from lacuner.bench.rows import write_row
@@ -65,7 +65,7 @@ def measure(cell: Cell, data: DataSet, run_folder: Path) -> dict[str, Any]:
         "boundary": _rounded(scores.boundary),
         "accuracy": {name: round(value, 6) for name, value in accuracies(scores).items()},
         "dev": None if dev is None else _rounded(dev.exact),
-        "epochs": epoch_rows(run_folder),
+        "epochs": read_metrics(run_folder),
         **({"sampling": watch.rows} if watch is not None and watch.rows else {}),
         "sentences_test": pack(sentence_counts(test, found)),
         "model": _model(trained),
@@ -115,7 +115,7 @@ def _watch(splits: Splits, data: DataSet) -> MissamplingProbe | None:
     if splits.weak is None or not data.has_gold:
         return None
     try:
-        return MissamplingProbe(truth(splits.weak, data.read("gold")))
+        return MissamplingProbe(gold_in_training_order(splits.weak, data.read("gold")))
     except CorpusError:
         return None  # gold of other sentences knows nothing of these
 

@@ -14,7 +14,7 @@ from lacuner.cli.options import Dev, Gold, InputOptions, Json, Seed
 from lacuner.data import Splits
 
 if TYPE_CHECKING:
-    from lacuner.audit.sampling import Audit
+    from lacuner.audit.sampling import SamplingAudit
 
 PlotFolder = Annotated[Path | None, typer.Option("--out", help="Folder for the plots. Default: no plots.")]
 
@@ -44,12 +44,12 @@ def sampling(
     model gives to unlabelled entities. Only the diagnosis sees gold. No model is kept.
     """
     from lacuner.audit.report import write_audit
-    from lacuner.audit.sampling import audit_sampling, plan
+    from lacuner.audit.sampling import audit_sampling, plan_trainings
 
     recipes, settings, names = recipe or ["negative_sampling"], set_ or [], follow or []
-    plans = plan(recipes, settings)
+    plans = plan_trainings(recipes, settings)
     files = {role: [path] for role, path in (("weak", weak), ("gold", gold), ("dev", dev)) if path is not None}
-    audit = audit_sampling(plans, Splits(**read_splits(files, inputs)), names, seed, say=log)
+    audit = audit_sampling(plans, Splits(**read_splits(files, inputs)), names, seed, log=log)
     values: dict[str, Sequence[object]] = {**files, "recipe": recipes, "follow": names, "set": settings}
     arguments = [str(part) for name, each in values.items() for value in each for part in (f"--{name}", value)]
     command = ["lacuner", "audit", "sampling", *arguments, "--seed", str(seed), "--out", str(out)]
@@ -61,14 +61,14 @@ def sampling(
     typer.echo(f"report: {out / 'report.html'}\nnumbers: {out / 'sampling.json'}")
 
 
-def _print_audit(audit: Audit) -> None:
-    from lacuner.audit.report import columns, number_text, share
+def _print_audit(audit: SamplingAudit) -> None:
+    from lacuner.audit.report import epoch_columns, format_percent, format_value
 
-    names = columns(audit)
+    names = epoch_columns(audit)
     rows = [
-        (watched.name, number, *[number_text(row.get(name), name) for name in names])
-        for watched in audit.watched
-        for number, row in enumerate(watched.epochs, 1)
+        (training.name, number, *[format_value(row.get(name), name) for name in names])
+        for training in audit.trainings
+        for number, row in enumerate(training.epochs, 1)
     ]
     print_table("", ("recipe", "epoch", *names.values()), rows)
     facts = audit.as_json()
@@ -83,12 +83,14 @@ def _print_audit(audit: Audit) -> None:
         f"{bound['worst_case']:.3f}{lower_bound} for {bound['words']} words with sqrt(n) unlabelled entities, "
         f"{expected['clean']:.3f} for a sentence of this corpus"
     )
-    typer.echo(f"expected share of entities among uniformly sampled negatives: {share(expected['missampling'])}")
-    for watched in audit.watched:
-        if len(watched.table) and audit.followed:
-            first, last = watched.means
+    typer.echo(
+        f"expected share of entities among uniformly sampled negatives: {format_percent(expected['missampling'])}"
+    )
+    for training in audit.trainings:
+        if len(training.probs) and audit.tracked:
+            first, last = training.mean_probs
             typer.echo(
-                f"{watched.name}: mean probability of the right label over {len(audit.followed):,} unlabelled "
+                f"{training.name}: mean probability of the right label over {len(audit.tracked):,} unlabelled "
                 f"entities: {first:.3f} after the first epoch, {last:.3f} after the last"
             )
 
