@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.annotate.matching import huge_pages
+from lacuner.annotate.matching import automaton
 from lacuner.annotate.matching.automaton import Automaton
 
 MAPS = """\
@@ -23,16 +23,16 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, in
     """What the kernel was asked for, of a process whose memory is as in `maps`, which is empty at first."""
     found: list[tuple[int, int]] = []
     (tmp_path / "maps").write_text("")
-    monkeypatch.setattr(huge_pages, "_MAPS", tmp_path / "maps")
-    monkeypatch.setattr(huge_pages, "_collapse", lambda start, size: found.append((start, size)))
+    monkeypatch.setattr(automaton, "_MEMORY_MAP", tmp_path / "maps")
+    monkeypatch.setattr(automaton, "_collapse", lambda start, size: found.append((start, size)))
     return found
 
 
 def test_only_what_is_large_private_and_new(asked: list[tuple[int, int]], tmp_path: Path) -> None:
-    with huge_pages.in_large_pages():
+    with automaton._huge_pages():
         (tmp_path / "maps").write_text(MAPS)
     assert asked == [(0x20200000, 0x3E00000)], "whole large pages inside of the area"
-    with huge_pages.in_large_pages():
+    with automaton._huge_pages():
         pass
     assert len(asked) == 1
 
@@ -44,7 +44,7 @@ def test_without_the_list_nothing_is_asked(asked: list[tuple[int, int]], tmp_pat
 
 
 def test_what_the_kernel_refuses_does_no_harm() -> None:
-    assert not huge_pages._collapse(0, 2 << 20), "there is nothing at this address"
+    assert not automaton._collapse(0, 2 << 20), "there is nothing at this address"
 
 
 def test_the_kernel_does_it() -> None:
@@ -56,10 +56,10 @@ def test_the_kernel_does_it() -> None:
         before = large()
         made = bytearray(64 << 20)
         made[:: 1 << 12] = b"x" * (64 << 8)
-        areas = [area for area in huge_pages._large_areas() if area[1] >= 60 << 20]
+        areas = [area for area in automaton._large_areas() if area[1] >= 60 << 20]
     except OSError as error:
         pytest.skip(f"this kernel does not say: {error}")
-    done = [huge_pages._collapse(*area) for area in areas]
+    done = [automaton._collapse(*area) for area in areas]
     if not any(done):
         pytest.skip("this kernel does not put pages together on demand")
     assert large() - before >= 32 << 20 and made[0] == ord("x")

@@ -157,7 +157,7 @@ def test_matches_in_words() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(ConfigError, match="case is 'lower', but can only be smart or fold or exact"):
+    with pytest.raises(ConfigError, match="case is 'lower', but must be smart or fold or exact"):
         Matcher([], case="lower")  # type: ignore[arg-type]
 
 
@@ -168,7 +168,7 @@ def test_any_text_can_be_searched() -> None:
 
 @pytest.mark.parametrize("limit", [0, 1_000])
 def test_characters_of_all_widths_in_a_chinese_dictionary(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    monkeypatch.setattr(automaton, "LOW_BYTE_FIRST", limit)
+    monkeypatch.setattr(automaton, "MAX_LITTLE_ENDIAN", limit)
     terms = ["中国", "\U00020000中", "abc", "\U0001f600", "é中", "\u4e00\u4e01", "\u0041\u4e4e\u4e00"]
     text = "\U0001f600abc中国\U00020000中é中\U0001f600\U00020000x\u4e4e\u4e00\u4e01中"
     assert found(terms, text) == ["\U0001f600", "abc", "中国", "\U00020000中", "é中", "\U0001f600", "\u4e00\u4e01"]

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lacuner.annotate.gazetteer.load import Entry
-from lacuner.annotate.matching.initials import raise_initials
+from lacuner.annotate.matching.automaton import title_case
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.annotate.matching.normalise import normalise
 from lacuner.annotate.matching.terms import is_acronym, is_common_word
@@ -130,11 +130,11 @@ def test_the_normal_form_of_any_text_is_that_of_its_units(text: str, fold: bool)
 
 @settings(max_examples=300)
 @given(st.text(max_size=30) | nasty_texts)
-def test_raised_initials_can_be_lowered_again(text: str) -> None:
+def test_titled_initials_can_be_lowered_again(text: str) -> None:
     form = normalise(text, True).text
-    raised = raise_initials(form)
-    assert len(raised) == len(form)
-    assert all(high == low or high.casefold() == low for high, low in zip(raised, form, strict=True))
+    titled = title_case(form)
+    assert len(titled) == len(form)
+    assert all(high == low or high.casefold() == low for high, low in zip(titled, form, strict=True))
 
 
 def test_no_beginning_of_a_word_is_overlooked() -> None:
@@ -146,12 +146,12 @@ def test_no_beginning_of_a_word_is_overlooked() -> None:
     for left in before:
         for char in cased:
             if not (reference.is_word(left) and reference.is_word(char)):
-                assert raise_initials(left + char)[len(left) :] == raise_initials(char), (left, char)
+                assert title_case(left + char)[len(left) :] == title_case(char), (left, char)
 
 
 def test_initials_are_those_of_words() -> None:
-    assert raise_initials("new york's 3rd o'neill_x") == "New York'S 3Rd O'Neill_X"
-    assert raise_initials("élan vital, ırmak ⓐb ǰa") == "Élan Vital, ırmak ⓐB ǰa"
+    assert title_case("new york's 3rd o'neill_x") == "New York'S 3Rd O'Neill_X"
+    assert title_case("élan vital, ırmak ⓐb ǰa") == "Élan Vital, ırmak ⓐB ǰa"
 
 
 def test_alphabets_are_what_they_claim() -> None:

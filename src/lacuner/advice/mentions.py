@@ -61,8 +61,7 @@ def mentions(names: Iterable[str], docs: Iterable[Document]) -> Names:
 
 
 def _places(matcher: Matcher, doc: Document) -> Iterator[tuple[int, int]]:
-    hits = matcher.hits_in_words(doc.text, doc.words)[0] if doc.words else matcher.hits(doc.text)
-    return ((start, end) for _, start, end in hits)
+    return ((start, end) for _, start, end in matcher.hits(doc.text, doc.words))
 
 
 def forgotten(found: Mapping[str, Counter[str]]) -> Share | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lacuner.annotate.matching.terms import is_common_word, normalise_surface
-from lacuner.annotate.matching.unicode_tables import characters
+from lacuner.annotate.matching.unicode_tables import character_sets
 from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.data import Document, Where
@@ -114,7 +114,7 @@ def suspicions(form: str, labels: Iterable[str] = ()) -> Iterable[str]:
         yield SEVERAL
     if is_common_word(form):
         yield COMMON
-    word = characters().word
+    word = character_sets().word
     # in Chinese and Japanese two characters are an ordinary word
     if len(form) < 2 or (len(form) == 2 and all(char in word for char in form)):
         yield SHORT

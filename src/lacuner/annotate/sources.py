@@ -111,9 +111,9 @@ class _InDictionary:
 def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> SourceOutput:
     """Hits as spans."""
     terms = matcher.terms
-    of, labels, weights = terms.of, terms.labels, terms.weights
+    entry_of, labels, weights = terms.entry_of, terms.labels, terms.weights
     flat = matcher.overlaps == "longest"
-    entries = [of[term] for term, _, _ in hits]
+    entries = [entry_of[term] for term, _, _ in hits]
     if not weights and (terms.all_single or min(entries, default=0) >= 0):  # nearly always
         # Span(...) itself takes twice as long, and this is the one place where that can be felt
         label_of = terms.label_of

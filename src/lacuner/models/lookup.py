@@ -30,9 +30,8 @@ class LookupTagger:
         `on_long` is accepted, as in `Tagger`, and has no effect: there are no windows.
         """
         for doc in docs:
-            hits = self._matcher.hits_in_words(doc.text, doc.words)[0] if doc.words else self._matcher.hits(doc.text)
-            found = [self._matcher.match(doc.text, hit) for hit in hits]
-            spans = [Span(start, end, self._matcher.entries[first].label, 1.0) for start, end, (first, *_) in found]
+            matches = self._matcher.find(doc.text, doc.words)
+            spans = [Span(start, end, self._matcher.entries[first].label, 1.0) for start, end, (first, *_) in matches]
             yield replace(doc, spans=tuple(spans), rejected=(), unsure=(), complete=None)
 
     def __call__(self, text: str) -> Document:

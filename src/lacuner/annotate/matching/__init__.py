@@ -1,0 +1,18 @@
+"""Find the entries of a gazetteer in text. The idea, without the speed, is ten lines:
+
+    normal = normalise(text)                                   # one case, one dash, one quote, single spaces, NFC
+    hits = []
+    for term, start, end in automaton.find(normal.text):       # Aho-Corasick: every occurrence of every term
+        if not is_word_edge(start) or not is_word_edge(end):   # `cat` does not occur in `cats`
+            continue
+        start, end = to_original(normal.changes, start, end)   # offsets of the text as it was given
+        hits.append((term, start, end))
+    return select_longest(hits)                                # leftmost first, then longest
+
+`matcher.py` is this loop, with the options for case, overlaps and spacing. Around it:
+
+- `terms.py`: the entries grouped by normal form, in little memory. One term may stand for several entries.
+- `normalise.py`: the normal form of a text and the way back to its offsets; `unicode_tables.py` has the characters.
+- `automaton.py`: Aho-Corasick by ahocorasick-rs, and three tricks that make it faster.
+- `common_words.py`: English words whose case must agree with that of the entry.
+"""

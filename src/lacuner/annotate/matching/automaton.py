@@ -1,91 +1,161 @@
-"""All occurrences of many strings in a text, by ahocorasick-rs."""
+"""Every occurrence of many strings in a text: Aho-Corasick, by ahocorasick-rs.
+
+Three tricks make it faster, and none changes which whole words are found:
+
+- Title case. In a folded text all letters are small, and the automaton follows every letter of every word as the
+  possible start of a term. If each word starts with a capital, in terms and text alike, the automaton falls back to
+  its root until the next word: half the time, and far fewer matches inside words to discard.
+- UTF-16 for Chinese and Japanese. The library works on bytes, one memory access each. Where most characters take
+  three bytes in UTF-8, UTF-16 saves a third of the time.
+- Huge pages. An automaton of a million strings is read all over; with pages of 4 KB the processor spends a third of its
+  time on address translation. Linux 6.1 and later can move it into pages of 2 MB.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
 
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 
-from lacuner.annotate.matching.huge_pages import in_large_pages
-from lacuner.annotate.matching.initials import raise_initials
+from lacuner.annotate.matching.unicode_tables import as_class, character_sets
 
 Occurrence = tuple[int, int, int]
-"""The number of the string, start, end."""
+"""Number of the string, start, end."""
 
-LOW_BYTE_FIRST = 300_000
-"""Of so many strings at most."""
+MAX_LITTLE_ENDIAN = 300_000
+"""Little-endian UTF-16 is faster, but takes a kilobyte per string while the automaton is built: up to this many."""
 
-# Smaller and faster than the other two; what the library would choose depends on the number of strings.
-_KIND = Implementation.ContiguousNFA
-_BEYOND = re.compile("[\U00010000-\U0010ffff]")
-
-
-def is_wide(strings: Sequence[str]) -> bool:
-    """Whether most characters are such as take three bytes or more in UTF-8."""
-    sample = "".join(strings[:: len(strings) // 10_000 + 1])
-    return len(sample.encode()) > 2 * len(sample)
-
-
-def best_order(strings: Iterable[str]) -> list[str]:
-    """The order in which an automaton should be given its strings: what is visited often then lies close together."""
-    in_order = sorted(strings)
-    if is_wide(in_order):
-        in_order.sort(key=len)
-    return in_order
+# Smaller and faster than the other two. The library's own choice would depend on the number of strings.
+_IMPLEMENTATION = Implementation.ContiguousNFA
+_BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
+_MEMORY_MAP = Path("/proc/self/maps")
+_MADV_COLLAPSE = 25
+_HUGE_PAGE = 2 << 20
 
 
 class Automaton:
-    """Finds the strings it is made of. The list it is made from is empty afterwards: memory is scarce meanwhile.
+    """Finds the strings it was built from. The list of strings is emptied meanwhile, to save memory.
 
-    The library works on bytes, and goes from one to the next with a look at memory each time. Where the strings are
-    mostly Chinese or Japanese, three bytes a character in UTF-8, we hand it UTF-16, which takes a third off the time.
-    With the low byte first it is faster still, but needs a kilobyte of memory a string while the automaton is built.
+    `folded` says that strings and texts are case-folded. Occurrences that start inside a word may then be left out.
     """
 
     find: Callable[[str], list[Occurrence]]
-    """Every occurrence, by end; if strings and texts are folded, perhaps without those that begin inside a word."""
+    """All occurrences in a text, sorted by end."""
 
     def __init__(self, strings: list[str], folded: bool) -> None:
-        with in_large_pages():
-            self.find = _wide(strings) if is_wide(strings) else _narrow(strings, folded)
+        with _huge_pages():
+            if _is_wide(strings):
+                encoding = "utf-16-le" if len(strings) <= MAX_LITTLE_ENDIAN else "utf-16-be"
+                encoded = (string.encode(encoding) for string in _drain(strings))
+                wide = BytesAhoCorasick(encoded, implementation=_IMPLEMENTATION)
+                self.find = partial(_find_utf16, wide, encoding)
+                return
+            prepare = title_case if folded else str
+            prepared = map(prepare, _drain(strings))
+            automaton = AhoCorasick(prepared, store_patterns=False, implementation=_IMPLEMENTATION)
+            self.find = lambda text: automaton.find_matches_as_indexes(prepare(text), overlapping=True)
 
 
-def _wide(strings: list[str]) -> Callable[[str], list[Occurrence]]:
-    encoding = "utf-16-le" if len(strings) <= LOW_BYTE_FIRST else "utf-16-be"
-    encoded = (string.encode(encoding) for string in _drain(strings))
-    return partial(_find_wide, BytesAhoCorasick(encoded, implementation=_KIND), encoding)
+def order_for_automaton(strings: Iterable[str]) -> list[str]:
+    """The strings in the order in which the nodes that are visited often lie close together in memory."""
+    ordered = sorted(strings)
+    if _is_wide(ordered):
+        ordered.sort(key=len)
+    return ordered
 
 
-def _narrow(strings: list[str], folded: bool) -> Callable[[str], list[Occurrence]]:
-    raised = map(raise_initials, _drain(strings)) if folded else _drain(strings)
-    automaton = AhoCorasick(raised, store_patterns=False, implementation=_KIND)
-    return partial(_find_raised, automaton) if folded else partial(_find, automaton)
-
-
-def _find(automaton: AhoCorasick, text: str) -> list[Occurrence]:
-    return automaton.find_matches_as_indexes(text, overlapping=True)
-
-
-def _find_raised(automaton: AhoCorasick, text: str) -> list[Occurrence]:
-    return automaton.find_matches_as_indexes(raise_initials(text), overlapping=True)
-
-
-def _find_wide(automaton: BytesAhoCorasick, encoding: str, text: str) -> list[Occurrence]:
-    data = text.encode(encoding)
-    found = automaton.find_matches_as_indexes(data, overlapping=True)
-    # what begins at an odd byte is made of halves of characters
-    whole = [(number, start >> 1, end >> 1) for number, start, end in found if not start & 1]
-    if len(data) == 2 * len(text):
-        return whole
-    # characters beyond 16 bits take two units: these are the places of the second ones
-    extra = [match.start() + before + 1 for before, match in enumerate(_BEYOND.finditer(text))]
-    return [(number, start - bisect_left(extra, start), end - bisect_left(extra, end)) for number, start, end in whole]
+def _is_wide(strings: Sequence[str]) -> bool:
+    """Whether most characters take three bytes or more in UTF-8 (measured on a sample)."""
+    sample = "".join(strings[:: len(strings) // 10_000 + 1])
+    return len(sample.encode()) > 2 * len(sample)
 
 
 def _drain(strings: list[str]) -> Iterator[str]:
     strings.reverse()
     while strings:
         yield strings.pop()
+
+
+def _find_utf16(automaton: BytesAhoCorasick, encoding: str, text: str) -> list[Occurrence]:
+    data = text.encode(encoding)
+    occurrences = automaton.find_matches_as_indexes(data, overlapping=True)
+    # a match at an odd byte is made of halves of characters
+    whole = [(number, start >> 1, end >> 1) for number, start, end in occurrences if not start & 1]
+    if len(data) == 2 * len(text):
+        return whole
+    # characters beyond 16 bits take two units: these are the positions of their second units
+    extra = [match.start() + before + 1 for before, match in enumerate(_BEYOND_16_BITS.finditer(text))]
+    return [(number, start - bisect_left(extra, start), end - bisect_left(extra, end)) for number, start, end in whole]
+
+
+def title_case(folded: str) -> str:
+    """Capitalise the letters of a folded text that do not follow another letter. The length stays the same."""
+    if folded.isascii():
+        return folded.encode().title().decode()  # three times as fast as str.title
+    exceptional, initial = _title_case_patterns()
+    if exceptional.search(folded) is None:
+        return folded.title()
+    return initial.sub(lambda match: match.group().title(), folded)
+
+
+@cache
+def _title_case_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The characters that `str.title` gets wrong, and the letters to capitalise in texts that have such characters.
+
+    It is wrong if the capital has two characters, or belongs to two letters (`ı` and `i`), or if a character has case
+    without being part of a word (circled letters).
+    """
+    word = character_sets().word
+    initials, exceptional, inner = [], [], []
+    for char in map(chr, (*range(0xD800), *range(0xE000, 0x20000))):
+        capital = char.title()
+        if char in word and (char.islower() or char.isupper() or char.istitle()):
+            inner.append(char)
+        elif capital != char or char.lower() != char or char.islower():
+            exceptional.append(char)
+            continue
+        if capital != char and capital.casefold() == char and len(capital) == 1:
+            initials.append(char)
+        elif capital != char or char.lower() != char:
+            exceptional.append(char)
+    initial = f"(?<![{as_class(inner)}])[{as_class(initials)}]"
+    return re.compile(f"[{as_class(exceptional)}]"), re.compile(initial)
+
+
+@contextmanager
+def _huge_pages() -> Iterator[None]:
+    """Move large memory areas that are allocated in this context into huge pages, where the kernel can do it."""
+    before = set(_large_areas())
+    yield
+    for start, size in set(_large_areas()) - before:
+        _collapse(start, size)
+
+
+def _collapse(start: int, size: int) -> bool:
+    try:
+        madvise = ctypes.CDLL(None).madvise
+        madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        return bool(madvise(start, size, _MADV_COLLAPSE) == 0)
+    except (OSError, AttributeError, TypeError):
+        return False  # only speed is lost
+
+
+def _large_areas() -> Iterator[tuple[int, int]]:
+    """Start and size, in whole huge pages, of the large writable memory areas that are not mapped from a file."""
+    try:
+        lines = _MEMORY_MAP.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return  # not Linux
+    for line in lines:
+        addresses, rights, *rest = line.split()
+        if rights == "rw-p" and len(rest) == 3:
+            start, end = (int(address, 16) for address in addresses.split("-"))
+            first, last = -(-start // _HUGE_PAGE) * _HUGE_PAGE, end // _HUGE_PAGE * _HUGE_PAGE
+            if last - first >= 8 * _HUGE_PAGE:
+                yield first, last - first
