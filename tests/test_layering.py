@@ -58,12 +58,14 @@ HEAVY = {
     "transformers": {"models/encoders/huggingface.py", "models/encoders/huggingface_mlm.py"},
     "spacy": {"corpus/docbin.py"},
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "api.py"},
 }
 # module -> why it may be longer than 350 lines
 LONG_MODULES: dict[str, str] = {}
 # function -> why it may be longer than 60 lines
 LONG_FUNCTIONS: dict[str, str] = {}
+# function -> why it may have more than 7 parameters
+WIDE_FUNCTIONS = {"api.py:train": "the interface for users: three kinds of data and six options, all by keyword"}
 
 
 def imports(tree: ast.AST) -> list[str]:
@@ -130,7 +132,7 @@ def test_sizes() -> None:
             if body_lines(node) > 60 and name not in LONG_FUNCTIONS:
                 violations.append(f"{name}: {body_lines(node)} lines, at most 60")
             parameters = [arg for arg in (*node.args.args, *node.args.kwonlyargs) if arg.arg not in ("self", "cls")]
-            if len(parameters) > 7 and package(place) != "cli":
+            if len(parameters) > 7 and package(place) != "cli" and name not in WIDE_FUNCTIONS:
                 violations.append(f"{name}: {len(parameters)} parameters, at most 7")
     assert not violations, report(violations)
 

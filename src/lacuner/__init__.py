@@ -1,9 +1,8 @@
-"""Named-entity recognisers from annotations with gaps.
+"""Named-entity recognition from incomplete and noisy annotation.
 
-Files become documents (`read`); a dictionary gives them weak labels (`annotate`); `corrupt` and `measure` make and
-measure noise; a recipe makes a tagger of them (`train`); a tagger finds entities in documents (`predict`) or in a
-string, `score` says how well, and `write` keeps them. All of these are plain functions in `lacuner.api`. A span is an
-entity, or ruled out, or unknown: not annotated is not negative.
+`lacuner.api` has plain functions for every step: `read` files, `annotate` texts with a gazetteer, `corrupt` and
+`measure` label noise, `train` a tagger by a recipe, `predict`, `score` and `write`. A span is an entity, or ruled out,
+or unknown: unlabelled does not mean negative.
 """
 
 from __future__ import annotations
@@ -21,7 +20,17 @@ __all__ = ["Document", "Lost", "Span", "__version__", "load"]
 
 
 def load(path: str | PathLike[str]) -> AnyTagger:
-    """The tagger in a run folder or model folder. `load(path)("Mara left Halden.")` tags a string."""
+    """Load the tagger in a run folder or model folder. Calling it tags a string.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from lacuner.models.lookup import LookupTagger
+    >>> from lacuner.models.storage import save
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = save(LookupTagger({"Halden": "PLACE"}), folder)
+    ...     tagger = load(folder)
+    >>> tagger("Mara left Halden.").spans
+    (Span(start=10, end=16, label='PLACE', score=1.0, source=None),)
+    """
     from lacuner.models.storage import load as load_tagger
 
     return load_tagger(path)

@@ -1,4 +1,4 @@
-"""`python -m lacuner`, the same as `lacuner`."""
+"""`python -m lacuner` runs the same command as `lacuner`."""
 
 from lacuner.cli.main import main
 

@@ -1,19 +1,31 @@
-"""lacuner from Python: plain functions on documents, for notebooks and programs."""
+"""lacuner from Python: plain functions on documents or file paths, for notebooks and programs.
+
+Where documents are taken, a path (str or Path) is read, and plain texts may stand in a list instead of documents.
+
+>>> docs = list(annotate(["Take aspirin daily.", "No aspirin."], {"aspirin": "DRUG"}))
+>>> [doc.text[span.start : span.end] for doc in docs for span in doc.spans]
+['aspirin', 'aspirin']
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from lacuner import load
-from lacuner.annotate import LabellingStatistics, Source, gazetteer_source, load_gazetteer
-from lacuner.annotate import annotate as annotate_by
+from lacuner.annotate import Entry, LabellingStatistics, Source, gazetteer_source, load_gazetteer
+from lacuner.annotate import annotate as annotate_documents
 from lacuner.annotate.matching.terms import Case
+from lacuner.config import Config, make_config
 from lacuner.corpus import read, write
-from lacuner.data import Document, Lost, Span
-from lacuner.evaluate import score
-from lacuner.noise import Noise, corrupt, measure
+from lacuner.data import Document, Lost, Span, Splits
+from lacuner.errors import ConfigError, CorpusError
+from lacuner.evaluate import Evaluation
+from lacuner.evaluate import score as score_documents
+from lacuner.noise import Measurement, Noise
+from lacuner.noise import corrupt as corrupt_documents
+from lacuner.noise import measure as measure_documents
 
 if TYPE_CHECKING:
     from lacuner.models.storage import AnyTagger
@@ -25,6 +37,7 @@ __all__ = [
     "Span",
     "annotate",
     "augment",
+    "config_for",
     "corrupt",
     "load",
     "measure",
@@ -35,65 +48,251 @@ __all__ = [
     "write",
 ]
 
+Documents = str | PathLike[str] | Iterable[Document | str]
+"""A path, documents, or plain texts, which get their number as id."""
+Progress = bool | Callable[[str], Any] | None
+"""True: print messages to standard error. None: only in a terminal or notebook. A function gets each message."""
+
 
 def annotate(
-    docs: Iterable[Document | str],
-    dictionary: str | PathLike[str] | None = None,
+    docs: Documents,
+    gazetteer: str | PathLike[str] | Mapping[str, str] | None = None,
     *,
     case: Case = "smart",
     sources: Iterable[Source] = (),
     statistics: LabellingStatistics | None = None,
 ) -> Iterator[Document]:
-    """Documents, or plain texts, with weak labels from a dictionary file and from other sources, which come after it in
-    priority."""
-    first = [] if dictionary is None else [gazetteer_source(load_gazetteer(dictionary).entries, case=case)]
-    return annotate_by(_documents(docs), [*first, *sources], statistics=statistics)
+    """Label documents with a gazetteer and other sources (distant supervision).
+
+    Args:
+        docs: path, documents or texts; existing labels are ignored.
+        gazetteer: gazetteer file, or labels by surface form.
+        case: `smart` ignores case except in acronyms and common words; `fold` always does, `exact` never.
+        sources: further labelling sources (`lacuner.annotate`), in order of priority, after the gazetteer.
+        statistics: filled with counts while the documents are read.
+
+    Returns:
+        The documents with weak labels, one at a time. Unlabelled text is unknown, not negative.
+
+    >>> [doc] = annotate(["Mara left Halden."], {"Halden": "PLACE"})
+    >>> doc.spans
+    (Span(start=10, end=16, label='PLACE', score=None, source='dictionary'),)
+    """
+    own: list[Source] = []
+    if isinstance(gazetteer, Mapping):
+        own = [gazetteer_source([Entry(*item) for item in gazetteer.items()], case=case)]
+    elif gazetteer is not None:
+        own = [gazetteer_source(load_gazetteer(gazetteer).entries, case=case)]
+    return annotate_documents(_documents(docs, "docs"), [*own, *sources], statistics=statistics)
 
 
-def train(
+def corrupt(docs: Documents, noise: Noise) -> Iterator[Document]:
+    """Simulate label noise: remove or falsify labels of gold documents at known rates.
+
+    Args:
+        docs: path or gold documents.
+        noise: rates and seed, for example `Noise(drop=0.5, seed=1)`.
+
+    Returns:
+        The documents with weak labels, one at a time.
+
+    >>> gold = [Document("1", "Mara left Halden.", spans=(Span(0, 4, "PERSON"),))]
+    >>> [doc.spans for doc in corrupt(gold, Noise(drop=1.0))]
+    [()]
+    """
+    return corrupt_documents(_documents(docs, "docs", complete=True), _expect(noise, Noise, "noise"))
+
+
+def measure(weak: Documents, gold: Documents) -> Measurement:
+    """Compare weak labels with gold: precision, recall, missing, wrong and spurious labels.
+
+    Args:
+        weak: path or documents with weak labels.
+        gold: path or documents with gold annotations of the same texts.
+
+    >>> gold = [Document("1", "Mara left Halden.", spans=(Span(0, 4, "PERSON"), Span(10, 16, "PLACE")))]
+    >>> weak = annotate(["Mara left Halden."], {"Halden": "PLACE"})
+    >>> measure(weak, gold).total["missing"]
+    1
+    """
+    return measure_documents(_documents(weak, "weak", complete=False), _documents(gold, "gold", complete=True))
+
+
+def score(gold: Documents, predicted: Documents) -> Evaluation:
+    """Precision, recall and F1 of predicted spans, exact in place and type.
+
+    Args:
+        gold: path or documents with gold annotations.
+        predicted: path or documents with predicted spans of the same texts.
+
+    >>> gold = [Document("1", "Mara left Halden.", spans=(Span(0, 4, "PERSON"), Span(10, 16, "PLACE")))]
+    >>> predicted = annotate(["Mara left Halden."], {"Halden": "PLACE"})
+    >>> scores = score(gold, predicted)
+    >>> scores.exact.precision, scores.exact.recall
+    (1.0, 0.5)
+    """
+    return score_documents(_documents(gold, "gold", complete=True), _documents(predicted, "predicted"))
+
+
+def config_for(recipe: str, **settings: Any) -> Config:
+    """The config of a recipe: its defaults with the given settings, tables of settings as dictionaries.
+
+    Args:
+        recipe: a name that `lacuner recipes` lists; `lacuner recipes NAME` lists its settings.
+        settings: settings that differ from the recipe's defaults.
+
+    Returns:
+        An object of the recipe's class `Config`, for example `lacuner.recipes.roster.Config`.
+
+    >>> config = config_for("partial", frequent=5, train={"epochs": 3})
+    >>> config.frequent, config.train.epochs, config.head.kind
+    (5, 3, 'crf')
+    """
+    config: Config = make_config(_config_class(recipe), settings)
+    return config
+
+
+def train(  # noqa: PLR0913
     recipe: str = "auto",
-    out: str | PathLike[str] = "run",
     *,
+    weak: Documents | None = None,
+    gold: Documents | None = None,
+    dev: Documents | None = None,
+    out: str | PathLike[str] = "run",
+    config: Config | None = None,
     settings: Iterable[str] = (),
     seed: int = 1,
-    say: Callable[[str], Any] | None = None,
-    **data: Iterable[Document] | None,
+    progress: Progress = None,
 ) -> AnyTagger:
-    """Train by a recipe into the folder `out`; the same call continues, or loads, what is there.
+    """Train a tagger by a recipe. The same call resumes an unfinished run and loads a finished one.
 
-    `auto` chooses the recipe that suits the data, and `say=print` shows which one and how it goes. `data` are `weak=`,
-    `gold=`, `dev=` and `unlabeled=`, as the recipe needs them; `settings` are written as after `--set`, for example
-    `["train.epochs=5", "encoder.name=lstm"]`.
+    Args:
+        recipe: training method; `auto` chooses one from the data.
+        weak: path or documents with weak labels (incomplete).
+        gold: path or documents with gold annotations (complete).
+        dev: gold annotations for early stopping and tuning.
+        out: run folder.
+        config: the recipe's config, see `config_for`.
+        settings: instead of a config, settings as after `--set`: `["train.epochs=5", "encoder.name=lstm"]`.
+        seed: random seed.
+        progress: see `Progress`.
+
+    Returns:
+        The trained tagger: `tagger("some text")` tags a string, `predict` documents.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> weak = list(annotate(["Mara left Halden.", "Mara is in Halden."], {"Mara": "PERSON", "Halden": "PLACE"}))
+    >>> with TemporaryDirectory() as folder:
+    ...     config = config_for("trust", train={"epochs": 1})
+    ...     tagger = train("trust", weak=weak, out=folder, config=config, progress=False)
+    >>> tagger.labels
+    ('PERSON', 'PLACE')
     """
-    from lacuner.data import Splits
     from lacuner.trainer.train import settings_for
     from lacuner.trainer.train import train as train_splits
-    from lacuner.training.run_folder import quiet
 
-    config = settings_for(recipe, [role for role, docs in data.items() if docs is not None], settings=settings)
-    splits = Splits(**{role: None if docs is None else list(docs) for role, docs in data.items()})
-    return train_splits(recipe, splits, out, config, seed, say or quiet).tagger
+    settings = list(settings)
+    data = {"weak": weak, "gold": gold, "dev": dev}
+    roles = [role for role, docs in data.items() if docs is not None]
+    if config is None:
+        config = settings_for(recipe, roles, settings=settings)
+    elif settings:
+        raise ConfigError("give either config or settings, not both")
+    elif recipe == "auto":
+        raise ConfigError("recipe auto takes settings, not a config: its recipe is not known yet")
+    else:
+        _expect(config, _config_class(recipe), "config", f"use config_for({recipe!r}, ...)")
+    splits = {role: list(_documents(data[role], role, complete=role != "weak")) for role in roles}
+    return train_splits(recipe, Splits(**splits), out, config, seed, _message_printer(progress)).tagger
 
 
-def augment(docs: Iterable[Document], encoder: str, *, rate: float = 0.15, seed: int = 1) -> list[Document]:
-    """The documents with other words in some places, their spans on the same words.
+def predict(tagger: AnyTagger | str | PathLike[str], docs: Documents) -> Iterator[Document]:
+    """Tag entities in documents, with a score per span.
 
-    `encoder` is a run of `lacuner pretrain`, or `hf:NAME_OR_PATH` with a masked-word head of its own; it is refused if
-    its guesses are too poor for labels to stay right.
+    Args:
+        tagger: a tagger, or the folder of a run or model.
+        docs: path, documents or texts; existing labels are ignored.
+
+    Returns:
+        The documents with the predicted spans, one at a time.
+
+    >>> from lacuner.models.lookup import LookupTagger
+    >>> [doc] = predict(LookupTagger({"Halden": "PLACE"}), ["Mara left Halden."])
+    >>> doc.spans
+    (Span(start=10, end=16, label='PLACE', score=1.0, source=None),)
     """
-    from lacuner.pretraining.augmenting import augment as augment_by
-    from lacuner.pretraining.augmenting import masked_model_for
-
-    given = list(docs)
-    return augment_by(given, masked_model_for(encoder, given), rate, seed)
+    return (load(tagger) if isinstance(tagger, str | PathLike) else tagger).predict(_documents(docs, "docs"))
 
 
-def predict(tagger: AnyTagger | str | PathLike[str], docs: Iterable[Document | str]) -> Iterator[Document]:
-    """The documents, or plain texts, with the spans that a tagger, or the one in a folder, finds in them."""
-    return (load(tagger) if isinstance(tagger, str | PathLike) else tagger).predict(_documents(docs))
+def augment(
+    docs: Documents, encoder: str, *, rate: float = 0.15, least_top5: float | None = None, seed: int = 1
+) -> list[Document]:
+    """Replace some words by predictions of a masked language model; spans stay on the same words.
+
+    Args:
+        docs: path or documents, with labels or without.
+        encoder: a run of `lacuner pretrain`, or `hf:NAME_OR_PATH` with a masked-LM head.
+        rate: share of the words to replace.
+        least_top5: minimum top-5 accuracy of the masked language model, 0 to 1; a poorer one is refused.
+        seed: random seed.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from lacuner.config import load_config
+    >>> from lacuner.pretraining.pretrain import PretrainConfig, pretrain
+    >>> docs = [Document(str(i), f"Mara bought {i} apples in Halden.") for i in range(20)]
+    >>> with TemporaryDirectory() as folder:
+    ...     run = pretrain(docs, folder, load_config(PretrainConfig, settings=["train.epochs=1", "held_out=0.2"]))
+    ...     augmented = augment(docs, folder, least_top5=0.0)
+    >>> len(augmented)
+    20
+    """
+    from lacuner.pretraining.augmenting import LEAST_TOP5, masked_model_for
+    from lacuner.pretraining.augmenting import augment as augment_documents
+
+    originals = list(_documents(docs, "docs"))
+    model = masked_model_for(encoder, originals, LEAST_TOP5 if least_top5 is None else least_top5)
+    return augment_documents(originals, model, rate, seed)
 
 
-def _documents(docs: Iterable[Document | str]) -> Iterator[Document]:
-    """Documents as they are, and texts as documents that are called by their number; one text is a list of one."""
-    for number, doc in enumerate([docs] if isinstance(docs, str) else docs, 1):
-        yield Document(str(number), doc) if isinstance(doc, str) else doc
+def _documents(docs: object, name: str, complete: bool | None = None) -> Iterator[Document]:
+    """Documents from what a caller passed as argument `name`; `complete` applies to files that do not say."""
+    if isinstance(docs, str | PathLike):
+        try:
+            return read(docs, complete=complete)
+        except OSError as error:  # a text that is too long for a file name
+            raise CorpusError(f"{name}: a path or a list is expected; put a single text in a list") from error
+    if not isinstance(docs, Iterable) or isinstance(docs, Mapping | bytes):
+        raise TypeError(f"{name}: expected a path or a list of documents, got {type(docs).__name__}")
+    return (
+        Document(str(number), doc) if isinstance(doc, str) else _expect(doc, Document, f"{name}[{number - 1}]")
+        for number, doc in enumerate(docs, 1)
+    )
+
+
+def _expect(value: Any, kind: type[Any], name: str, hint: str = "") -> Any:
+    """The value, if it is of the expected type; otherwise a TypeError that says what was expected."""
+    if isinstance(value, kind):
+        return value
+    expected, actual = (f"{each.__module__}.{each.__name__}" for each in (kind, type(value)))
+    raise TypeError(f"{name}: expected {expected}, got {actual}{hint and f'; {hint}'}")
+
+
+def _config_class(recipe: str) -> type[Config]:
+    from lacuner.recipes import RECIPES
+
+    if recipe not in RECIPES:
+        raise ConfigError(f"there is no recipe {recipe!r}; there are {', '.join(RECIPES)}")
+    config_class: type[Config] = RECIPES[recipe].Config
+    return config_class
+
+
+def _message_printer(progress: Progress) -> Callable[[str], Any]:
+    """The function that gets progress messages."""
+    from rich.console import Console
+
+    if callable(progress):
+        return progress
+    console = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
+    if progress or (progress is None and (console.is_terminal or console.is_jupyter)):
+        return console.print
+    return lambda _: None

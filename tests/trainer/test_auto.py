@@ -192,5 +192,5 @@ def test_a_finished_config_is_refused(tmp_path: Path) -> None:
 def test_it_is_the_default_of_the_function(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     said: list[str] = []
-    tagger = train_by_api(out=tmp_path / "r", weak=WEAK, settings=QUICK, say=said.append)
+    tagger = train_by_api(out=tmp_path / "r", weak=WEAK, settings=QUICK, progress=said.append)
     assert tagger.labels and "auto: the recipe is ensemble" in said

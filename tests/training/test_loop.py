@@ -210,7 +210,9 @@ def test_the_same_call_again_loads_the_run(tmp_path: Path) -> None:
 
     docs = [replace(doc, words=None, complete=None) for doc in GOLD]
     for _ in range(2):  # the first call splits words, and reads gold as complete
-        tagger = train_again("supervised", tmp_path / "r", gold=docs, settings=["train.epochs=1", "train.budget=256"])
+        tagger = train_again(
+            "supervised", out=tmp_path / "r", gold=docs, settings=["train.epochs=1", "train.budget=256"]
+        )
     assert tagger.labels
     rows = [json.loads(line) for line in (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()]
     assert rows[0]["known"] == 1.0, "gold that does not say otherwise is complete"
