@@ -2,7 +2,7 @@
 
 `lacuner.api` has plain functions for every step: `read` files, `annotate` texts with a gazetteer, `corrupt` and
 `measure` label noise, `train` a tagger by a recipe, `predict`, `score` and `write`. A span is an entity, or ruled out,
-or unknown: unlabelled does not mean negative.
+or unknown: unlabeled does not mean negative.
 """
 
 from __future__ import annotations

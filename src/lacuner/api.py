@@ -72,7 +72,7 @@ def annotate(
         statistics: filled with counts while the documents are read.
 
     Returns:
-        The documents with weak labels, one at a time. Unlabelled text is unknown, not negative.
+        The documents with weak labels, one at a time. Unlabeled text is unknown, not negative.
 
     >>> [doc] = annotate(["Mara left Halden."], {"Halden": "PLACE"})
     >>> doc.spans

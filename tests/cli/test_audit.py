@@ -38,7 +38,7 @@ def test_it_prints_and_writes(run: Run, corpora: Path) -> None:
 def test_a_users_mistake_is_one_sentence(run: Run, corpora: Path) -> None:
     lines = (corpora / "gold.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     done = run(*SAMPLING, "--follow", "Nobody", status=2)
-    assert "there is no unlabelled entity 'Nobody' to follow" in done.stderr.splitlines()[-1]
+    assert "there is no unlabeled entity 'Nobody'" in done.stderr.splitlines()[-1]
     assert "needs" not in done.stderr
     (corpora / "gold.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
     assert "is not in gold" in run(*SAMPLING, status=2).stderr.splitlines()[-1]

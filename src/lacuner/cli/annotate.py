@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option, echo
 
 from lacuner.cli.console import CorpusReader, incomplete_note, log, log_lost, print_json, print_table, score_rows
 from lacuner.cli.labelling_sources import SourceOptions
@@ -25,18 +25,18 @@ SUSPICIOUS_SHOWN = 30
 
 
 def annotate(
-    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="Input texts; existing labels are ignored.")],
-    out: Annotated[Path, typer.Option("--out", help="Output file with the weak labels.")],
+    corpus: Annotated[Path, Argument(metavar="CORPUS", help="Input texts; existing labels are ignored.")],
+    out: Annotated[Path, Option("--out", help="Output file with the weak labels.")],
     *,
     labelling: SourceOptions,
     ambiguous: Annotated[
-        Literal["unsure", "first", "drop"], typer.Option(help="Entries with two labels: unsure, first or none.")
+        Literal["unsure", "first", "drop"], Option(help="Handling of entries with two labels.")
     ] = "unsure",
-    by: Annotated[Literal["priority", "vote"], typer.Option(help="How several sources are combined.")] = "priority",
-    lint: Annotated[bool, typer.Option("--lint", help="Show suspicious entries and suggest a stop list.")] = False,
-    gold: Annotated[Path | None, typer.Option(help="Gold annotations for all or some of the texts.")] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML report.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Number of processes. Default: all cores.")] = None,
+    by: Annotated[Literal["priority", "vote"], Option(help="How several sources are combined.")] = "priority",
+    lint: Annotated[bool, Option("--lint", help="Show suspicious entries and suggest a stop list.")] = False,
+    gold: Annotated[Path | None, Option(help="Gold annotations for all or some of the texts.")] = None,
+    report: Annotated[Path | None, Option(help="HTML report.")] = None,
+    workers: Annotated[int | None, Option(help="Number of processes. Default: all cores.")] = None,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
@@ -154,28 +154,28 @@ def _print_report(annotation: AnnotationReport, measurement: Measurement | None,
     statistics = annotation.statistics
     matched = 100 * statistics.matched / max(statistics.documents, 1)
     spans, unsure = statistics.spans.total(), statistics.unsure.total()
-    typer.echo(f"{statistics.documents:,} documents, {matched:.1f} % with a match: {spans:,} spans, {unsure:,} unsure")
+    echo(f"{statistics.documents:,} documents, {matched:.1f} % with a match: {spans:,} spans, {unsure:,} unsure")
     columns = ("source", "label", "found", "kept", "documents", "overlaps another source", "conflicts with it")
     table = statistics.table()
     rows = [(r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts) for r in table]
     print_table("", columns, rows)
     for labels in look_alike(statistics.spans):
-        typer.echo(f"labels that look alike: {labels}")
+        echo(f"labels that look alike: {labels}")
     if measurement:
         print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measurement.scores))
         if measurement.scores.incomplete:
-            typer.echo(incomplete_note(measurement.scores))
+            echo(incomplete_note(measurement.scores))
     if lint:
         _print_lint(annotation.lint_rows)
     else:
-        typer.echo(f"{len(annotation.lint_rows):,} suspicious entries (--lint shows them)")
+        echo(f"{len(annotation.lint_rows):,} suspicious entries (--lint shows them)")
 
 
 def _print_lint(lint_rows: Sequence[LintRow]) -> None:
     from lacuner.annotate import format_stop_list
 
     if not lint_rows:
-        typer.echo("no suspicious entries")
+        echo("no suspicious entries")
         return
     rows = [
         (
@@ -190,4 +190,4 @@ def _print_lint(lint_rows: Sequence[LintRow]) -> None:
     ]
     print_table("\nSuspicious entries", ("entry", "labels", "matches", "wrong", "why", "where"), rows)
     stop_list = format_stop_list(lint_rows) or "(no entry to stop)"
-    typer.echo(f"\nSuggested stop list (edit and save it, then pass it as --stop):\n{stop_list}")
+    echo(f"\nSuggested stop list (edit and save it, then pass it as --stop):\n{stop_list}")

@@ -7,41 +7,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 from lacuner.cli.console import log, print_json, print_table, read_splits
-from lacuner.cli.options import Dev, Gold, InputOptions, Json, Seed
+from lacuner.cli.options import Dev, Gold, InputOptions, Json, Seed, Settings
 from lacuner.data import Splits
 
 if TYPE_CHECKING:
     from lacuner.audit.sampling import SamplingAudit
 
-PlotFolder = Annotated[Path | None, typer.Option("--out", help="Folder for the plots. Default: no plots.")]
+PlotFolder = Annotated[Path | None, Option("--out", help="Folder for the plots. Default: no plots.")]
 
 
 def sampling(
-    weak: Annotated[Path, typer.Option("--weak", help="Weak labels.")],
+    weak: Annotated[Path, Option("--weak", help="Weak labels.")],
     gold: Gold,
-    out: Annotated[Path, typer.Option("--out", help="Folder for report.html and sampling.json.")],
+    out: Annotated[Path, Option("--out", help="Folder for report.html and sampling.json.")],
     *,
     dev: Dev = None,
-    recipe: Annotated[
-        list[str] | None, typer.Option(help="Recipe to train. Repeatable. Default: negative_sampling.")
-    ] = None,
-    follow: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Text of an unlabelled entity to track. Repeatable.")
-    ] = None,
+    recipe: Annotated[list[str] | None, Option(help="Recipe to train. Repeatable. Default: negative_sampling.")] = None,
+    follow: Annotated[list[str] | None, Option(metavar="TEXT", help="Unlabeled entity to track. Repeatable.")] = None,
     seed: Seed = 1,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of every recipe that has it.")
-    ] = None,
+    set_: Settings = None,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Train and track what happens to unlabelled entities.
+    """Train and track what happens to unlabeled entities.
 
     Shows per epoch how many sampled negatives are entities, how sparse entities are, and the probability that the
-    model gives to unlabelled entities. Only the diagnosis sees gold. No model is kept.
+    model gives to unlabeled entities. Only the diagnosis sees gold. No model is kept.
     """
     from lacuner.audit.report import write_audit
     from lacuner.audit.sampling import audit_sampling, plan_trainings
@@ -58,7 +52,7 @@ def sampling(
         print_json({"out": str(out), **audit.as_json()})
         return
     _print_audit(audit)
-    typer.echo(f"report: {out / 'report.html'}\nnumbers: {out / 'sampling.json'}")
+    echo(f"report: {out / 'report.html'}\nnumbers: {out / 'sampling.json'}")
 
 
 def _print_audit(audit: SamplingAudit) -> None:
@@ -73,30 +67,28 @@ def _print_audit(audit: SamplingAudit) -> None:
     print_table("", ("recipe", "epoch", *names.values()), rows)
     facts = audit.as_json()
     sparsity, expected, bound = facts["sparsity"], facts["corpus"], facts["bound"]
-    typer.echo(
+    echo(
         f"{sparsity['dense']:,} of {sparsity['sentences']:,} sentences have more than sqrt(n) entities; "
         f"on average {sparsity['words']:.1f} words and {sparsity['entities']:.2f} entities"
     )
     lower_bound = "" if bound["at_least"] is None else f" (lower bound {bound['at_least']:.3f})"
-    typer.echo(
+    echo(
         f"probability that no sampled negative is an entity, at {audit.rate:g} negatives per word: "
-        f"{bound['worst_case']:.3f}{lower_bound} for {bound['words']} words with sqrt(n) unlabelled entities, "
+        f"{bound['worst_case']:.3f}{lower_bound} for {bound['words']} words with sqrt(n) unlabeled entities, "
         f"{expected['clean']:.3f} for a sentence of this corpus"
     )
-    typer.echo(
-        f"expected share of entities among uniformly sampled negatives: {format_percent(expected['missampling'])}"
-    )
+    echo(f"expected share of entities among uniformly sampled negatives: {format_percent(expected['missampling'])}")
     for training in audit.trainings:
         if len(training.probs) and audit.tracked:
             first, last = training.mean_probs
-            typer.echo(
-                f"{training.name}: mean probability of the right label over {len(audit.tracked):,} unlabelled "
+            echo(
+                f"{training.name}: mean probability of the right label over {len(audit.tracked):,} unlabeled "
                 f"entities: {first:.3f} after the first epoch, {last:.3f} after the last"
             )
 
 
 def removed(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs of two_step to compare.")],
+    runs: Annotated[list[Path], Argument(metavar="RUN", help="Runs of two_step to compare.")],
     gold: Gold,
     *,
     out: PlotFolder = None,
@@ -126,13 +118,13 @@ def removed(
         )
         for name, count in counts.items()
     ]
-    print_table("", ("run", "unlabelled tokens", "in entities", "removed", "P", "R"), rows)
+    print_table("", ("run", "unlabeled tokens", "in entities", "removed", "P", "R"), rows)
     shares_rows = [(name, f"{share:.4f}", f"{p:.3f}", f"{r:.3f}") for name, share, p, r in removal_curve(results)]
     print_table("\nFor other shares of removed tokens", ("run", "share", "P", "R"), shares_rows)
 
 
 def completion(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Runs of needle to compare.")],
+    runs: Annotated[list[Path], Argument(metavar="RUN", help="Runs of needle to compare.")],
     gold: Gold,
     *,
     out: PlotFolder = None,
@@ -156,7 +148,7 @@ def completion(
         return
     print_table("", COLUMNS, completion_rows(results))
     for change, meaning in CHANGES.items():
-        typer.echo(f"{change}: {meaning}")
+        echo(f"{change}: {meaning}")
     for name, result in results.items():
         if result.without_gold:
-            typer.echo(f"{name}: {result.without_gold:,} completed texts are not in gold")
+            echo(f"{name}: {result.without_gold:,} completed texts are not in gold")

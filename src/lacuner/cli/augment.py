@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 from lacuner.cli.console import CorpusReader, log_lost, print_json
 from lacuner.cli.options import InputOptions, Json, Seed, refuse_overwriting
@@ -16,16 +16,14 @@ EXAMPLES = 5
 
 
 def augment(
-    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="Texts, with or without labels.")],
+    corpus: Annotated[Path, Argument(metavar="CORPUS", help="Texts, with or without labels.")],
     encoder: Annotated[
-        str, typer.Option("--encoder", help="Run of `lacuner pretrain`, or hf:NAME_OR_PATH with a masked-LM head.")
+        str, Option("--encoder", help="Run of `lacuner pretrain`, or hf:NAME_OR_PATH with a masked-LM head.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="Output file; labels are kept.")],
+    out: Annotated[Path, Option("--out", help="Output file; labels are kept.")],
     *,
-    rate: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of words to replace.")] = 0.15,
-    least_top5: Annotated[
-        float | None, typer.Option(help="Minimum masked-LM top-5 accuracy; below it, refuse.")
-    ] = None,
+    rate: Annotated[float, Option(min=0.0, max=1.0, help="Share of words to replace.")] = 0.15,
+    least_top5: Annotated[float | None, Option(help="Minimum masked-LM top-5 accuracy; below it, refuse.")] = None,
     seed: Seed = 1,
     json: Json = False,
     inputs: InputOptions,
@@ -47,8 +45,8 @@ def augment(
         print_json({"documents": len(docs), "words": words, "changed": replaced, "out": str(out)})
         return
     for before, after, _ in changed[:EXAMPLES]:
-        typer.echo(f"  {_bracket_spans(before)}\n  {_bracket_spans(after)}\n")
-    typer.echo(f"{len(docs):,} documents, {replaced:,} of {words:,} words changed: {out}")
+        echo(f"  {_bracket_spans(before)}\n  {_bracket_spans(after)}\n")
+    echo(f"{len(docs):,} documents, {replaced:,} of {words:,} words changed: {out}")
 
 
 def _bracket_spans(doc: Document) -> str:

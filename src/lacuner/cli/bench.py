@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option, echo
 
 from lacuner.cli.console import log, print_json, print_table
 from lacuner.cli.options import Json
@@ -15,15 +15,15 @@ COLUMNS = ("data", "noise", "encoder", "recipe", "P", "R", "F1", "n", "of superv
 
 
 def bench(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="Data sets, noise, recipes and seeds.")],
-    out: Annotated[Path, typer.Option("--out", help="Bench folder. The same command resumes it.")],
+    spec: Annotated[Path, Argument(metavar="SPEC.toml", help="Data sets, noise, recipes and seeds.")],
+    out: Annotated[Path, Option("--out", help="Bench folder. The same command resumes it.")],
     *,
-    data: Annotated[Path, typer.Option(help="Folder of the data sets.")] = Path("../shared/data"),
-    workers: Annotated[int, typer.Option(min=1, help="Cells run in parallel, one thread each.")] = 2,
+    data: Annotated[Path, Option(help="Folder of the data sets.")] = Path("../shared/data"),
+    workers: Annotated[int, Option(min=1, help="Cells run in parallel, one thread each.")] = 2,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the spec, e.g. seeds=[1].")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting of the spec, e.g. seeds=[1].")
     ] = None,
-    run: Annotated[bool, typer.Option("--run/--no-run", help="Run cells, or only write table and report.")] = True,
+    run: Annotated[bool, Option("--run/--no-run", help="Run cells, or only write table and report.")] = True,
     json: Json = False,
 ) -> None:
     """Run recipes x data x noise x seeds; write tables and plots.
@@ -66,7 +66,7 @@ def bench(
             if line.rows
         ]
         print_table("", COLUMNS, rows)
-        typer.echo(f"{len(opened.finished):,} of {len(opened.cells):,} cells finished, {len(failed):,} failed")
-        typer.echo(f"table: {out / 'table.md'}\nreport: {out / 'report.html'}")
+        echo(f"{len(opened.finished):,} of {len(opened.cells):,} cells finished, {len(failed):,} failed")
+        echo(f"table: {out / 'table.md'}\nreport: {out / 'report.html'}")
     if failed:
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option, echo
 
 from lacuner.cli.console import CorpusReader, log, print_json
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
@@ -23,12 +23,12 @@ UNFIXABLE = ("unreadable", "crossing", "two labels")
 
 
 def check(
-    corpora: Annotated[list[Path], typer.Argument(metavar="CORPUS", help="Files or folders, e.g. all splits.")],
+    corpora: Annotated[list[Path], Argument(metavar="CORPUS", help="Files or folders, e.g. all splits.")],
     *,
-    fix: Annotated[bool, typer.Option("--fix", help="Write a repaired copy.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Repaired copy. Default: NAME.fixed.ENDING.")] = None,
-    rare: Annotated[int, typer.Option(help="Labels with fewer spans are reported as rare.")] = 5,
-    all_: Annotated[bool, typer.Option("--all", help=f"Show all problems, not {SHOWN} of each kind.")] = False,
+    fix: Annotated[bool, Option("--fix", help="Write a repaired copy.")] = False,
+    out: Annotated[Path | None, Option(help="Repaired copy. Default: NAME.fixed.ENDING.")] = None,
+    rare: Annotated[int, Option(help="Labels with fewer spans are reported as rare.")] = 5,
+    all_: Annotated[bool, Option("--all", help=f"Show all problems, not {SHOWN} of each kind.")] = False,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
@@ -48,7 +48,7 @@ def check(
         if json:
             problems.append(problem)
         elif all_ or checked.counts[problem.kind] <= SHOWN:
-            typer.echo(str(problem))
+            echo(str(problem))
 
     checked = Checked(report)
     fixed: Counter[str] = Counter()
@@ -60,9 +60,9 @@ def check(
     else:
         _print_summary(checked, all_)
         if fix:
-            typer.echo(f"fixed: {_join_counts(fixed) or 'nothing to fix'}")
+            echo(f"fixed: {_join_counts(fixed) or 'nothing to fix'}")
     errors = sum(checked.counts[kind] for kind in UNFIXABLE) if fix else checked.errors
-    raise typer.Exit(2 if errors else 0)
+    raise Exit(2 if errors else 0)
 
 
 def _fixed_path(corpus: Path) -> Path:
@@ -116,12 +116,12 @@ def _row(problem: Problem) -> dict[str, Any]:
 def _print_summary(checked: Checked, show_all: bool) -> None:
     for kind, count in checked.counts.items():
         if count > SHOWN and not show_all:
-            typer.echo(f"{kind}: {count - SHOWN:,} more (--all shows them)")
+            echo(f"{kind}: {count - SHOWN:,} more (--all shows them)")
     labels = ", ".join(f"{label} {count:,}" for label, count in checked.labels.most_common()) or "no labels"
-    typer.echo(f"{checked.documents:,} documents, {checked.words:,} words, {checked.spans:,} spans ({labels})")
+    echo(f"{checked.documents:,} documents, {checked.words:,} words, {checked.spans:,} spans ({labels})")
     counts = _counts(checked)
     kinds = _join_counts(checked.counts) or "no problems"
-    typer.echo(f"{counts['errors']:,} errors, {counts['warnings']:,} warnings: {kinds}")
+    echo(f"{counts['errors']:,} errors, {counts['warnings']:,} warnings: {kinds}")
 
 
 def _join_counts(counts: Counter[str]) -> str:

@@ -140,13 +140,11 @@ class CorpusReader:
 
     def _progress_bar(self) -> Progress:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress, TextColumn
 
         files = self.path.rglob("*.txt") if self.path.is_dir() else [self.path]
-        columns = [
-            TextColumn(text) for text in ("{task.description}", "{task.percentage:>3.0f}%", "{task.fields[rate]}")
-        ]
-        bar = Progress(columns[0], BarColumn(), *columns[1:], TimeRemainingColumn(), console=Console(stderr=True))
+        columns = (*Progress.get_default_columns(), TextColumn("{task.fields[rate]}"))  # the default has the time left
+        bar = Progress(*columns, console=Console(stderr=True))
         bar.add_task(self.path.name, total=sum(file.stat().st_size for file in files), rate="")
         bar.start()
         return bar

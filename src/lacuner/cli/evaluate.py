@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, echo
 
 from lacuner.cli.console import CorpusReader, incomplete_note, log, print_json, print_table, score_rows
 from lacuner.cli.options import Gold, InputOptions, Json
 
 
 def evaluate(
-    predictions: Annotated[
-        Path, typer.Argument(metavar="RUN_OR_PREDICTIONS", help="Run folder, or corpus with predicted spans.")
-    ],
+    predictions: Annotated[Path, Argument(metavar="RUN_OR_PREDICTIONS", help="Run folder or predicted corpus.")],
     gold: Gold,
     *,
     json: Json = False,
@@ -44,11 +42,11 @@ def evaluate(
         return
     print_table("", ("", "P", "R", "F1", "correct", "predicted", "gold"), score_rows(scores))
     words, documents = 100 * facts["token_accuracy"], 100 * facts["sentence_accuracy"]
-    typer.echo(f"accuracy: {words:.1f} % of words, {documents:.1f} % of documents")
+    echo(f"accuracy: {words:.1f} % of words, {documents:.1f} % of documents")
     unread_note = "" if words_unread is None else f", {words_unread:,} words unread"
-    typer.echo(f"{scores.documents:,} documents, {scores.words:,} words{unread_note}")
+    echo(f"{scores.documents:,} documents, {scores.words:,} words{unread_note}")
     if not scores.final:
-        typer.echo(incomplete_note(scores))
+        echo(incomplete_note(scores))
     if not scores.exact.gold:
         log(f"{gold}: no entity in this file, so every score is 0")
     if len(scores.lost):

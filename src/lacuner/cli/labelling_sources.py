@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 from lacuner.cli.console import log
 from lacuner.errors import ConfigError
@@ -23,31 +23,26 @@ class SourceOptions:
     """Gazetteers, patterns and how they are matched; each field is an option of `lacuner annotate`."""
 
     dictionary: Annotated[
-        list[Path] | None, typer.Option(help="Gazetteer: TSV, CSV, TXT, JSON lines, SPARQL. Repeatable.")
+        list[Path] | None, Option(metavar="FILE", help="Gazetteer (TSV, CSV, TXT, JSON, SPARQL). Repeatable.")
     ] = None
     dictionary_format: Annotated[
-        Literal["tsv", "csv", "txt", "jsonl", "json"] | None, typer.Option(help="Default: from the file name.")
+        Literal["tsv", "csv", "txt", "jsonl", "json"] | None, Option(help="Default: from the file name.")
     ] = None
-    dictionary_encoding: Annotated[str | None, typer.Option(help="Gazetteer encoding. Default: detected.")] = None
-    label: Annotated[str | None, typer.Option(help="Label of entries that have none.")] = None
-    map: Annotated[
-        list[str] | None, typer.Option(metavar="CLASS=LABEL", help="Label of a gazetteer class. Repeatable.")
-    ] = None
-    case: Annotated[
-        Literal["smart", "fold", "exact"],
-        typer.Option(help="Case: smart folds all but acronyms and common words."),
-    ] = "smart"
-    overlaps: Annotated[Literal["longest", "all"], typer.Option(help="Overlapping matches to keep.")] = "longest"
-    spacing: Annotated[
-        Literal["given", "tokens"], typer.Option(help="Tokenised text: tokens matches `5 - FU` to 5-FU.")
-    ] = "given"
-    stop: Annotated[list[Path] | None, typer.Option(help="Stop list: one term per line. Repeatable.")] = None
-    regex: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL=PATTERN", help="Pattern; no label: unsure. Repeatable.")
-    ] = None
-    capitalised: Annotated[bool, typer.Option("--capitalised", help="Mark other capitalised phrases as unsure.")] = (
-        False
+    dictionary_encoding: Annotated[str | None, Option(help="Gazetteer encoding. Default: detected.")] = None
+    label: Annotated[str | None, Option(help="Label of entries that have none.")] = None
+    map: Annotated[list[str] | None, Option(metavar="CLASS=LABEL", help="Label of a gazetteer class. Repeatable.")] = (
+        None
     )
+    case: Annotated[
+        Literal["smart", "fold", "exact"], Option(help="smart: fold all but acronyms and common words.")
+    ] = "smart"
+    overlaps: Annotated[Literal["longest", "all"], Option(help="Overlapping matches to keep.")] = "longest"
+    spacing: Annotated[Literal["given", "tokens"], Option(help="tokens: `5 - FU` matches 5-FU.")] = "given"
+    stop: Annotated[list[Path] | None, Option(metavar="FILE", help="Stop list: one term per line. Repeatable.")] = None
+    regex: Annotated[
+        list[str] | None, Option(metavar="LABEL=PATTERN", help="Pattern; no label: unsure. Repeatable.")
+    ] = None
+    capitalised: Annotated[bool, Option("--capitalised", help="Mark other capitalised phrases as unsure.")] = False
 
     def load(self) -> LabellingSources:
         """Load gazetteers and patterns, gazetteers first; their problems are logged."""

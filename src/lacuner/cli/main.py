@@ -16,21 +16,22 @@ from lacuner.cli import annotate, audit, augment, bench, check, evaluate, noise,
 from lacuner.cli.options import flatten_options
 from lacuner.errors import LacunerError
 
-Command = Callable[..., None]
-COMMANDS: dict[str, Command | dict[str, Command]] = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "check": check.check,
     "annotate": annotate.annotate,
-    "noise": {"corrupt": noise.corrupt, "measure": noise.measure},
+    "noise corrupt": noise.corrupt,
+    "noise measure": noise.measure,
     "pretrain": pretrain.pretrain,
     "augment": augment.augment,
     "train": train.train,
     "predict": predict.predict,
     "evaluate": evaluate.evaluate,
     "bench": bench.bench,
-    "audit": {"sampling": audit.sampling, "removed": audit.removed, "completion": audit.completion},
+    "audit sampling": audit.sampling,
+    "audit removed": audit.removed,
+    "audit completion": audit.completion,
     "recipes": recipes.recipes,
 }
-GROUP_HELP = {"noise": "Simulate or measure label noise.", "audit": "Diagnose a training run."}
 
 
 def _new_app(help: str) -> typer.Typer:
@@ -62,14 +63,12 @@ def _options(
     pass
 
 
-for _name, _command in COMMANDS.items():
-    if isinstance(_command, dict):
-        _group = _new_app(GROUP_HELP[_name])
-        for _subname, _subcommand in _command.items():
-            _group.command(_subname)(flatten_options(_subcommand))
-        app.add_typer(_group, name=_name)
-    else:
-        app.command(_name)(flatten_options(_command))
+_groups = {"noise": _new_app("Simulate or measure label noise."), "audit": _new_app("Diagnose a training run.")}
+for _path, _command in COMMANDS.items():
+    _group, _, _name = _path.rpartition(" ")
+    _groups.get(_group, app).command(_name)(flatten_options(_command))
+for _name, _group_app in _groups.items():
+    app.add_typer(_group_app, name=_name)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 from lacuner.cli.console import CorpusReader, incomplete_note, log, log_lost, print_json, print_table, score_rows
 from lacuner.cli.options import Gold, InputOptions, Json, Seed, refuse_overwriting
@@ -16,16 +16,16 @@ from lacuner.errors import ConfigError
 
 
 def corrupt(
-    gold: Annotated[Path, typer.Argument(metavar="GOLD", help="Corpus with gold annotations.")],
-    out: Annotated[Path, typer.Option("--out", help="Output file with the weak labels.")],
+    gold: Annotated[Path, Argument(metavar="GOLD", help="Corpus with gold annotations.")],
+    out: Annotated[Path, Option("--out", help="Output file with the weak labels.")],
     *,
-    drop: Annotated[float, typer.Option(help="Share of entities whose label is removed.")] = 0.0,
+    drop: Annotated[float, Option(help="Share of entities whose label is removed.")] = 0.0,
     drop_type: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL=RATE", help="Drop rate of one type. Repeatable.")
+        list[str] | None, Option(metavar="LABEL=RATE", help="Drop rate of one type. Repeatable.")
     ] = None,
-    by_surface: Annotated[bool, typer.Option("--by-surface", help="Drop all mentions of a name, or none.")] = False,
-    wrong_type: Annotated[float, typer.Option(help="Share of kept entities with a wrong type.")] = 0.0,
-    shift: Annotated[float, typer.Option(help="Share of kept entities with one boundary moved.")] = 0.0,
+    by_surface: Annotated[bool, Option("--by-surface", help="Drop all mentions of a name, or none.")] = False,
+    wrong_type: Annotated[float, Option(help="Share of kept entities with a wrong type.")] = 0.0,
+    shift: Annotated[float, Option(help="Share of kept entities with one boundary moved.")] = 0.0,
     seed: Seed = 1,
     json: Json = False,
     inputs: InputOptions,
@@ -58,7 +58,7 @@ def corrupt(
     for change in ("dropped", "retyped", "could not be retyped", "shifted", "could not be shifted"):
         if counts[change] or change == "dropped":
             share = 100 * counts[change] / max(total, 1)
-            typer.echo(f"{change}: {counts[change]:,} of {total:,} entities ({share:.1f} %)")
+            echo(f"{change}: {counts[change]:,} of {total:,} entities ({share:.1f} %)")
 
 
 def _parse_rate(text: str) -> tuple[str, float]:
@@ -70,7 +70,7 @@ def _parse_rate(text: str) -> tuple[str, float]:
 
 
 def measure(
-    weak: Annotated[Path, typer.Argument(metavar="WEAK", help="Corpus with weak labels.")],
+    weak: Annotated[Path, Argument(metavar="WEAK", help="Corpus with weak labels.")],
     gold: Gold,
     *,
     json: Json = False,
@@ -92,7 +92,7 @@ def measure(
         return
     print_table("", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(result.scores))
     if not result.scores.final:
-        typer.echo(incomplete_note(result.scores))
+        echo(incomplete_note(result.scores))
     rows = [(label, *[f"{counts[kind]:,}" for kind in KINDS]) for label, counts in result.kinds.items()]
     total = ("all", *[f"{result.total[kind]:,}" for kind in KINDS])
     print_table("\nLabel errors by type", ("type", *KINDS), [*rows, total])
@@ -100,6 +100,4 @@ def measure(
     confusion = [(real, *[f"{result.confusion[real, weak_type]:,}" for weak_type in types]) for real in types]
     print_table("\nGold type (rows) against weak type (columns)", ("", *types), confusion)
     density = result.density
-    typer.echo(
-        f"\n{100 * density.share:.1f} % of {density.sentences:,} sentences have at most sqrt(n) entities in n words"
-    )
+    echo(f"\n{100 * density.share:.1f} % of {density.sentences:,} sentences have at most sqrt(n) entities in n words")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
-import typer
+from typer import Option
 
 from lacuner.corpus import FORMATS, ReadOptions
 from lacuner.corpus.tags import SCHEMES
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 else:  # the choices come from the tables, so that a new format or scheme is listed in --help without an edit here
     FormatName, SchemeName = Literal[tuple(FORMATS)], Literal[tuple(SCHEMES)]
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
-Encoder = Annotated[str | None, typer.Option("--encoder", help="tiny (default), lstm, hf:NAME_OR_PATH or run:PATH.")]
-RunFolder = Annotated[Path, typer.Option("--out", help="Run folder. The same command resumes an unfinished run.")]
-SettingsFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[int, Option("--seed", help="Random seed.")]
+Encoder = Annotated[str | None, Option("--encoder", help="tiny (default), lstm, hf:NAME_OR_PATH or run:PATH.")]
+RunFolder = Annotated[Path, Option("--out", help="Run folder. The same command resumes an unfinished run.")]
+SettingsFile = Annotated[Path | None, Option("--config", help="TOML file with settings.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting, e.g. train.epochs=5. Repeatable.")
+    list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting, e.g. train.epochs=5. Repeatable.")
 ]
-Gold = Annotated[Path, typer.Option("--gold", help="Gold annotations of the same texts.")]
-Dev = Annotated[Path | None, typer.Option("--dev", help="Gold annotations for early stopping and tuning.")]
+Gold = Annotated[Path, Option("--gold", help="Gold annotations of the same texts.")]
+Dev = Annotated[Path | None, Option("--dev", help="Gold annotations for early stopping and tuning.")]
 
 _SEPARATORS = {"tab": "\t", "space": " ", r"\t": "\t"}
 
@@ -38,14 +38,14 @@ _SEPARATORS = {"tab": "\t", "space": " ", r"\t": "\t"}
 class InputOptions:
     """How to read a corpus. Each field is an option of every command that reads one."""
 
-    format: Annotated[FormatName | None, typer.Option(help="Input format. Default: from the file name.")] = None
-    encoding: Annotated[str, typer.Option(help="Input encoding.")] = "utf-8"
-    words: Annotated[Literal["unicode", "space"], typer.Option(help="Word splitting of untokenised text.")] = "unicode"
-    separator: Annotated[str | None, typer.Option(help="Columns: tab, space or a character. Default: detected.")] = None
-    token_column: Annotated[int, typer.Option(help="Columns: index of the word.")] = 0
-    tag_column: Annotated[int, typer.Option(help="Columns: index of the tag, -1 is the last.")] = -1
-    scheme: Annotated[SchemeName | None, typer.Option(help="Tag scheme. Default: detected.")] = None
-    strict: Annotated[bool, typer.Option("--strict", help="Ignore invalid tag sequences (seqeval strict).")] = False
+    format: Annotated[FormatName | None, Option(help="Input format. Default: from the file name.")] = None
+    encoding: Annotated[str, Option(help="Input encoding.")] = "utf-8"
+    words: Annotated[Literal["unicode", "space"], Option(help="Word splitting of untokenised text.")] = "unicode"
+    separator: Annotated[str | None, Option(help="Columns: tab, space or a character. Default: detected.")] = None
+    token_column: Annotated[int, Option(help="Columns: index of the word.")] = 0
+    tag_column: Annotated[int, Option(help="Columns: index of the tag, -1 is the last.")] = -1
+    scheme: Annotated[SchemeName | None, Option(help="Tag scheme. Default: detected.")] = None
+    strict: Annotated[bool, Option("--strict", help="Ignore invalid tag sequences (seqeval strict).")] = False
 
     def read_options(self, keep_bad_spans: bool = False) -> ReadOptions:
         """The options as `lacuner.corpus.read` takes them."""

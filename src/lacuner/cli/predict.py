@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option, echo
 
 from lacuner.cli.console import CorpusReader, log, log_lost, print_json
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
@@ -17,12 +17,12 @@ from lacuner.data import Document
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or model folder.")],
-    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="Texts; existing labels are ignored.")],
-    out: Annotated[Path, typer.Option("--out", help="Output file with the predicted spans.")],
+    run: Annotated[Path, Argument(metavar="RUN", help="Run folder or model folder.")],
+    corpus: Annotated[Path, Argument(metavar="CORPUS", help="Texts; existing labels are ignored.")],
+    out: Annotated[Path, Option("--out", help="Output file with the predicted spans.")],
     *,
     on_long: Annotated[
-        Literal["window", "error"], typer.Option(help="Long documents: split into windows or refuse.")
+        Literal["window", "error"], Option(help="Long documents: split into windows or refuse.")
     ] = "window",
     json: Json = False,
     inputs: InputOptions,
@@ -48,7 +48,7 @@ def predict(
         return
     log(f"{documents / seconds:,.0f} documents/s, {words / seconds:,.0f} words/s")
     unread = f"{tagger.words_unread:,} words unread"
-    typer.echo(f"{documents:,} documents, {words:,} words, {unread}, {spans:,} entities: {out}")
+    echo(f"{documents:,} documents, {words:,} words, {unread}, {spans:,} entities: {out}")
 
 
 def _count(docs: Iterable[Document], counts: Counter[str]) -> Iterator[Document]:

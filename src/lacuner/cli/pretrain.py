@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, echo
 
 from lacuner.cli.console import log, print_json, read_splits
 from lacuner.cli.options import Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
 
 
 def pretrain(
-    corpus: Annotated[list[Path], typer.Argument(metavar="CORPUS", help="Texts; labels are ignored.")],
+    corpus: Annotated[list[Path], Argument(metavar="CORPUS", help="Texts; labels are ignored.")],
     out: RunFolder,
     *,
     encoder: Encoder = None,
@@ -38,5 +38,5 @@ def pretrain(
         print_json({"run": str(out), "model": str(pretrained.run.model_folder), **pretrained.held_out})
         return
     scores = ", ".join(f"{name} {value:.3g}" for name, value in pretrained.held_out.items())
-    typer.echo(f"masked words of held-out text: {scores}")
-    typer.echo(f"encoder: run:{out}")
+    echo(f"masked words of held-out text: {scores}")
+    echo(f"encoder: run:{out}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 from lacuner.cli.console import print_json, print_table, read_splits
 from lacuner.cli.options import Dev, Encoder, InputOptions, Json
@@ -26,12 +26,12 @@ HEADINGS = ("What it does", "Assumes", "Needs", "Costs", "Departs from the autho
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(metavar="RECIPE", help="Recipe to explain, with its settings.")] = None,
+    name: Annotated[str | None, Argument(metavar="RECIPE", help="Recipe to explain, with its settings.")] = None,
     *,
     weak: Annotated[
-        list[Path] | None, typer.Option("--for", metavar="WEAK", help="Recommend a recipe for these weak labels.")
+        list[Path] | None, Option("--for", metavar="WEAK", help="Recommend a recipe for these weak labels.")
     ] = None,
-    gold: Annotated[list[Path] | None, typer.Option(help="With --for: gold annotations to train on.")] = None,
+    gold: Annotated[list[Path] | None, Option(metavar="FILE", help="With --for: gold to train on.")] = None,
     dev: Dev = None,
     encoder: Encoder = None,
     json: Json = False,
@@ -55,8 +55,8 @@ def recipes(
         _print_list(RECIPES)
     else:
         for heading, text in parse(inspect.getdoc(RECIPES[name]) or "").items():
-            typer.echo(_wrap(f"{heading}: {text}", "    "))
-        typer.echo("Settings:")
+            echo(_wrap(f"{heading}: {text}", "    "))
+        echo("Settings:")
         _print_settings(RECIPES[name].Config())
 
 
@@ -83,7 +83,7 @@ def _print_list(recipes: Mapping[str, ModuleType]) -> None:
         ]
         if rows:
             print_table(f"\n{group.capitalize()}", ("recipe", "needs", "description", "paper"), rows)
-    typer.echo(
+    echo(
         "\n`lacuner recipes --for WEAK --dev DEV` recommends a recipe for your data; `lacuner train` uses that one by "
         "default."
     )
@@ -106,10 +106,10 @@ def _recommend(
         print_json({**advice.model_dump(mode="json"), "command": command, "seen": profile.as_json()})
         return
     print_table("", ("data profile", ""), list(_profile_rows(profile)))
-    typer.echo(f"\n{' '.join((advice.recipe, *advice.settings))}")
+    echo(f"\n{' '.join((advice.recipe, *advice.settings))}")
     for sentence in (*advice.reasons, *advice.notes):
-        typer.echo(f"  {sentence}")
-    typer.echo(f"\n{command}")
+        echo(f"  {sentence}")
+    echo(f"\n{command}")
 
 
 def _profile_rows(profile: Seen) -> Iterator[tuple[str, str]]:
@@ -119,7 +119,7 @@ def _profile_rows(profile: Seen) -> Iterator[tuple[str, str]]:
             yield role, _format_size(size)
     if profile.forgotten is not None:
         share, labels = profile.forgotten
-        yield "unlabelled mentions of labelled names", f"{100 * share:.0f} % (from {labels:,} labels)"
+        yield "unlabeled mentions of labelled names", f"{100 * share:.0f} % (from {labels:,} labels)"
     if profile.contradicting is not None:
         share, labels = profile.contradicting
         yield "names labelled with another type elsewhere", f"{100 * share:.0f} % (from {labels:,} labels)"
@@ -168,9 +168,9 @@ def _print_settings(config: Config, prefix: str = "") -> None:
         if isinstance(value, Config):
             _print_settings(value, f"{prefix}{name}.")
             continue
-        typer.echo(f"  {prefix}{name} = {value}")
+        echo(f"  {prefix}{name} = {value}")
         if field.description:
-            typer.echo(_wrap("      " + field.description, "      "))
+            echo(_wrap("      " + field.description, "      "))
 
 
 def _wrap(text: str, indent: str) -> str:

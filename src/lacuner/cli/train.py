@@ -6,7 +6,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option, echo
 
 from lacuner.cli.console import log, print_json, read_splits
 from lacuner.cli.options import Dev, Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
@@ -24,14 +24,12 @@ FEW_MISSING = 0.02
 def train(
     out: RunFolder,
     *,
-    recipe: Annotated[
-        str, typer.Option(help="Training method (`lacuner recipes`); auto: chosen from the data.")
-    ] = "auto",
-    weak: Annotated[list[Path] | None, typer.Option(help="Weak labels (incomplete). Repeatable.")] = None,
-    gold: Annotated[list[Path] | None, typer.Option(help="Gold annotations (complete). Repeatable.")] = None,
+    recipe: Annotated[str, Option(help="Training method (`lacuner recipes`); auto: chosen from the data.")] = "auto",
+    weak: Annotated[list[Path] | None, Option(metavar="FILE", help="Weak labels (incomplete). Repeatable.")] = None,
+    gold: Annotated[list[Path] | None, Option(metavar="FILE", help="Gold annotations (complete). Repeatable.")] = None,
     dev: Dev = None,
     encoder: Encoder = None,
-    from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Run that finetune starts from.")] = None,
+    from_: Annotated[Path | None, Option("--from", metavar="RUN", help="Run that finetune starts from.")] = None,
     seed: Seed = 1,
     config: SettingsFile = None,
     set_: Settings = None,
@@ -59,12 +57,12 @@ def train(
     if issues is not None:
         _print_issues(issues, out)
         if not dev and not gold:
-            typer.echo(
+            echo(
                 "This model has not been evaluated, and it may have found only part of what is missing. The best next "
                 "step is to label about 100 sentences completely and train again with --gold or --dev (into a new "
                 "--out)."
             )
-    typer.echo(f"model: {model_folder}")
+    echo(f"model: {model_folder}")
 
 
 def _start_setting(recipe: str, run: Path | None) -> list[str]:
@@ -87,28 +85,28 @@ def _print_issues(issues: Suspects, out: Path) -> None:
     from lacuner.techniques.label_issues import context
 
     names = issues.names()
-    typer.echo(
-        f"{issues.labels:,} labelled entities. The model found {len(issues.missing):,} unlabelled mentions "
+    echo(
+        f"{issues.labels:,} labelled entities. The model found {len(issues.missing):,} unlabeled mentions "
         f"({len(names):,} distinct names) and disagrees with {len(issues.doubtful):,} labels."
     )
     if len(issues.missing) < FEW_MISSING * issues.labels:
-        typer.echo(
+        echo(
             "That is almost nothing: either few labels are missing or the model has memorised the labelled names. In "
             "the second case, pre-training on more text helps too (`lacuner pretrain`)."
         )
     if names:
-        typer.echo("probably missing (highest probability, mentions):")
+        echo("probably missing (highest probability, mentions):")
     for name in names[:ISSUES_SHOWN]:
         mentions = f"{len(name.mentions):,} x"
-        typer.echo(f"  {_format_score(name.score)} {mentions:>7}  {name.label:<12} {context(name.mentions[0])}")
+        echo(f"  {_format_score(name.score)} {mentions:>7}  {name.label:<12} {context(name.mentions[0])}")
     if issues.doubtful:
-        typer.echo("probably wrong:")
+        echo("probably wrong:")
     for issue in issues.doubtful[:ISSUES_SHOWN]:
         score = _format_score(issue.instead.score if issue.instead else issue.span.score)
-        typer.echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {_format_prediction(issue)})")
-    typer.echo(f"all mentions: {out / 'suspects.jsonl'}")
+        echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {_format_prediction(issue)})")
+    echo(f"all mentions: {out / 'suspects.jsonl'}")
     if names:
-        typer.echo(
+        echo(
             f"names as a gazetteer: {out / 'suspects.tsv'} (delete wrong rows, then add it to `lacuner annotate` with "
             "--dictionary)"
         )
