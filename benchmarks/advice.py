@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from lacuner.advice import Advice, Seen, advise, look
 from lacuner.bench.datasets import DataSet, data_hashes
-from lacuner.bench.grid import Cell, Gaps, cell_from_json
-from lacuner.bench.spec import MADE, DataSpec
-from lacuner.bench.table import markdown
+from lacuner.bench.grid import Cell, cell_from_json
+from lacuner.bench.spec import SIMULATED, DataSpec, NoiseLevel
+from lacuner.bench.table import markdown_table
 from lacuner.config import load_config
 from lacuner.errors import ConfigError, LacunerError
 from lacuner.recipes import RECIPES
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
     bench: Path
     data: str
-    gaps: Gaps
+    noise: NoiseLevel
     encoder: str
     seed: int
 
@@ -116,14 +116,14 @@ def contests(bench: Path, rows: Iterable[Row]) -> dict[Place, Contest]:
     encoders = {name for row in rows if (name := _encoder(row))}
     found: dict[Place, Contest] = {}
     for cell, row in cells:
-        if cell.gaps is None or cell.recipe == "oracle":
+        if cell.noise is None or cell.recipe == "oracle":
             continue
         for encoder in [_encoder(row)] if _encoder(row) else sorted(encoders):
-            place = Place(bench, cell.data, cell.gaps, encoder, cell.seed)
+            place = Place(bench, cell.data, cell.noise, encoder, cell.seed)
             found.setdefault(place, Contest()).rows.append((cell.recipe, row))
     for cell, row in cells:
         for place in [place for place in found if _joins(cell, row, place)]:
-            found[place].rows.append(("trust" if cell.gaps is None else cell.recipe, row))
+            found[place].rows.append(("trust" if cell.noise is None else cell.recipe, row))
     return {
         place: contest for place, contest in found.items() if any("weak" in _needs(name) for name, _ in contest.rows)
     }
@@ -146,10 +146,10 @@ def _joins(cell: Cell, row: Row, place: Place) -> bool:
     """
     if (cell.data, _encoder(row), cell.seed) != (place.data, place.encoder, place.seed):
         return False
-    if cell.gaps is None:
-        return cell.recipe == "supervised" and place.gaps.kind in MADE and place.gaps.rate == 0
-    alone = "weak" not in _needs(cell.recipe) and cell.gaps != place.gaps
-    return alone and cell.gaps[:2] == place.gaps[:2]
+    if cell.noise is None:
+        return cell.recipe == "supervised" and place.noise.kind in SIMULATED and place.noise.rate == 0
+    alone = "weak" not in _needs(cell.recipe) and cell.noise != place.noise
+    return alone and cell.noise[:2] == place.noise[:2]
 
 
 def judge(contest: Contest, place: Place, data_folder: Path) -> Verdict:
@@ -159,9 +159,8 @@ def judge(contest: Contest, place: Place, data_folder: Path) -> Verdict:
     cell = cell_from_json(row["cell"])
     if data_hashes(place.data, spec, data_folder) != dict(cell.hashes):
         raise ConfigError(f"the files of {place.data} are not those that this bench was run on", file=data_folder)
-    kind, rate, *more = place.gaps
     roles = [role for role in ("weak", "gold") if any(role in _needs(recipe) for recipe, _ in contest.rows)]
-    splits = DataSet(place.data, spec, data_folder).splits(roles, kind, rate, place.seed, *more)
+    splits = DataSet(place.data, spec, data_folder).splits(roles, place.noise, place.seed)
     seen = look(splits.weak, splits.gold, splits.dev)
     advice = advise(seen, place.encoder)
     recipes = dict.fromkeys(recipe for recipe, _ in contest.rows)
@@ -176,7 +175,7 @@ def report(verdicts: Sequence[Verdict]) -> str:
     rows = [_cells(verdict) for verdict in verdicts]
     below = [verdict.below for verdict in verdicts if verdict.below is not None]
     if not below:
-        return markdown(header, rows) + "\n\nThe advised recipes were measured nowhere here."
+        return markdown_table(header, rows) + "\n\nThe advised recipes were measured nowhere here."
     near, places, average, worst = _summary(below)
     text = f"Within one point of the best in {near} of {places} places; "
     text += f"on average {average} points below it, at worst {worst}."
@@ -186,8 +185,8 @@ def report(verdicts: Sequence[Verdict]) -> str:
         ("the advice", *_summary(below)),
         *((f"always {name}", *_summary(each)) for name, each in _always(verdicts)),
     ]
-    constants = markdown(("who", "within one point", "of places", "below on average", "at worst"), same)
-    return f"{markdown(header, rows)}\n\n{constants}\n\n{text}"
+    constants = markdown_table(("who", "within one point", "of places", "below on average", "at worst"), same)
+    return f"{markdown_table(header, rows)}\n\n{constants}\n\n{text}"
 
 
 def _summary(below: Sequence[float]) -> tuple[str, str, str, str]:
@@ -205,7 +204,7 @@ def _cells(verdict: Verdict) -> list[str]:
     place, seen, (best, row) = verdict.place, verdict.seen, verdict.best
     named = "; ".join((verdict.advice.recipe, *verdict.advice.settings))
     mine = ("", "") if verdict.found is None else (_percent(f1(verdict.found)), _percent(verdict.below))
-    where = [place.data, str(place.gaps), place.encoder, str(place.seed)]
+    where = [place.data, str(place.noise), place.encoder, str(place.seed)]
     return [*where, _percent(seen.missing), _percent(seen.right), named, mine[0], best, _percent(f1(row)), mine[1]]
 
 

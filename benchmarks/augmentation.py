@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lacuner.bench.table import markdown
+from lacuner.bench.table import markdown_table
 from lacuner.config import load_config
 from lacuner.corpus import read
 from lacuner.corpus.words import words_of
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"benchmarks.augmentation: {error}\n")
         return 2
     sides = (f"{where}, {when}" for where in ("entities", "others") for when in ("as they were", "replaced"))
-    sys.stdout.write(markdown(("epochs of reading", "top 1", "top 5", *sides), rows) + "\n")
+    sys.stdout.write(markdown_table(("epochs of reading", "top 1", "top 5", *sides), rows) + "\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What comparisons share that train wherever a bench spec masks something: the places, and a table of percentages."""
+"""What paired_tests share that train wherever a bench spec masks something: the places, and a table of percentages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lacuner.bench.datasets import DataSet
-from lacuner.bench.spec import gaps_of, load_spec
-from lacuner.bench.table import markdown
+from lacuner.bench.spec import load_spec, noise_levels
+from lacuner.bench.table import markdown_table
 from lacuner.data import Document
 from lacuner.errors import ConfigError, LacunerError
 from lacuner.training.identity import canonical, in_role
@@ -43,17 +43,17 @@ def places(spec_file: Path, data_folder: Path, first_seed: bool = False) -> Iter
     for seed in spec.seeds[:1] if first_seed else spec.seeds:
         for name, data in spec.data.items():
             dataset = DataSet(name, data, data_folder)
-            for kind, rate, _ in gaps_of(spec, name, data):
-                if kind == "masked" and rate > 0:
+            for noise in noise_levels(spec, name, data):
+                if noise.kind == "masked" and noise.rate > 0:
                     nothing = False
-                    found = dataset.splits(("weak",), kind, rate, seed)
+                    found = dataset.splits(("weak",), noise, seed)
                     weak, dev = (
                         canonical(in_role(docs, whole))
                         for docs, whole in ((found.weak or (), False), (found.dev or (), True))
                     )
                     gold = list(in_role(dataset.read("gold"), True))
                     settings = (*spec.settings, f'encoder.name="{spec.encoders[0]}"')
-                    yield Place(name, rate, seed, weak, dev, gold, settings)
+                    yield Place(name, noise.rate, seed, weak, dev, gold, settings)
     if nothing:
         raise ConfigError("nothing is masked", file=spec_file)
 
@@ -80,7 +80,7 @@ def main(
         sys.stderr.write(f"{module}: {error}\n")
         return 2
     mean = f"mean of {len(found)}", np.mean([shares for _, shares in found], axis=0)
-    sys.stdout.write(markdown(header, [_cells(row) for row in (*found, mean)]) + "\n")
+    sys.stdout.write(markdown_table(header, [_cells(row) for row in (*found, mean)]) + "\n")
     return 0
 
 

@@ -12,11 +12,11 @@ import torch
 
 from lacuner.bench import outputs as files
 from lacuner.bench import runner as run
-from lacuner.bench.grid import lay_out
+from lacuner.bench.grid import make_grid
 from lacuner.bench.rows import write_row
 from lacuner.bench.runner import Bench
 from lacuner.bench.spec import Spec, load_spec
-from lacuner.bench.worker import pack, perform
+from lacuner.bench.worker import pack_counts, run_request
 from lacuner.processes import Request
 
 OnExit = Callable[[Request, str | None], None]
@@ -65,7 +65,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def run_here(_: str, requests: list[Request], workers: int, on_exit: OnExit, log: Callable[[str], None]) -> None:
         for request in requests:
             ran.append(request["key"])
-            write_row(Path(request["out"]), perform(request))
+            write_row(Path(request["out"]), run_request(request))
             on_exit(request, None)
 
     monkeypatch.setattr(run, "run_requests", run_here)
@@ -75,17 +75,16 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pictures: they take longer than all the rest."""
-    monkeypatch.setattr(files, "whole_pictures", lambda *_: {})
-    monkeypatch.setattr(files, "report", lambda *_: "")
+    monkeypatch.setattr(files, "bench_figures", lambda *_: [])
 
 
 def invented(spec: Spec) -> Bench:
     """A bench with plausible rows that nobody measured: the more is masked, the worse."""
-    bench = Bench(spec, lay_out(spec, {name: {"demo": name} for name in spec.data}))
+    bench = Bench(spec, make_grid(spec, {name: {"demo": name} for name in spec.data}))
     for key, cell in bench.cells.items():
         rng = np.random.default_rng(int(hashlib.sha256(key.encode()).hexdigest()[:8], 16))
         gold = rng.integers(0, 3, 50)
-        correct = rng.binomial(gold, 0.9 - 0.5 * (cell.gaps.rate if cell.gaps else 0.0))
+        correct = rng.binomial(gold, 0.9 - 0.5 * (cell.noise.rate if cell.noise else 0.0))
         counts = np.stack([correct, correct + rng.binomial(1, 0.2, 50), gold], 1)
         right, found, there = counts.sum(0).tolist()
         scores = {"precision": right / found, "recall": right / there, "f1": 2 * right / (found + there)}
@@ -99,7 +98,7 @@ def invented(spec: Spec) -> Bench:
             "accuracy": {"words": 0.9, "spans": scores["recall"], "sentences": 0.4},
             "dev": scores,
             "epochs": [{"epoch": i, "dev": {"f1": scores["f1"] * (i + 1) / 3}} for i in range(3)],
-            "sentences_test": pack(counts),
+            "sentences_test": pack_counts(counts),
             "cost": {"train_cpu_seconds": rng.uniform(1, 5), "test_cpu_seconds": 0.5, "peak_mb": 400},
         }
     return bench

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks import advice
 from lacuner.bench.datasets import DataSet, data_hashes
-from lacuner.bench.grid import lay_out, to_run
+from lacuner.bench.grid import make_grid, unique_cells
 from lacuner.bench.spec import Spec
-from lacuner.bench.worker import describe
+from lacuner.bench.worker import describe_cell
 
 SPEC = """
 seeds = [1]
@@ -50,13 +50,13 @@ def bench(load: Callable[[str], Spec], tmp_path: Path) -> Path:
     spec = load(SPEC)
     hashes = {name: data_hashes(name, data, tmp_path) for name, data in spec.data.items()}
     rows: list[dict[str, Any]] = []
-    for cell in to_run(lay_out(spec, hashes)).values():
+    for cell in unique_cells(make_grid(spec, hashes)).values():
         f1 = (
             F1[cell.recipe]
             + 0.02 * ("sampler=weighted" in cell.settings)
             - 0.003 * ("head.threshold=dev" in cell.settings)
         )
-        rows.append({**describe(cell, DataSet("demo", spec.data["demo"], tmp_path)), "test": {"f1": f1}})
+        rows.append({**describe_cell(cell, DataSet("demo", spec.data["demo"], tmp_path)), "test": {"f1": f1}})
     folder = tmp_path / "bench"
     folder.mkdir()
     (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:-3]))

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from lacuner.bench.datasets import DataSet, data_hashes
-from lacuner.bench.gold_subset import little_gold
 from lacuner.bench.gold_subset import main as little_main
-from lacuner.bench.grid import Cell, Gaps, cell_from_json, lay_out, to_run
+from lacuner.bench.gold_subset import select_gold_subset
+from lacuner.bench.grid import Cell, cell_from_json, make_grid, unique_cells
 from lacuner.bench.outputs import write_results
-from lacuner.bench.plots import pictures
+from lacuner.bench.plots import bench_figures
 from lacuner.bench.runner import open_bench, run_bench
-from lacuner.bench.spec import DataSpec, Spec, load_spec
-from lacuner.bench.summary import _amount_for, gold_saved, summarise
-from lacuner.bench.table import table
+from lacuner.bench.spec import DataSpec, NoiseLevel, Spec, load_spec
+from lacuner.bench.summary import _interpolate, gold_equivalents, summarise
+from lacuner.bench.table import results_markdown
 from lacuner.corpus import read
 from lacuner.data import Document
 from lacuner.errors import ConfigError
@@ -59,34 +59,40 @@ def texts(docs: list[Document]) -> list[str]:
 
 @pytest.mark.parametrize(("amount", "count"), [(0.02, 4), (0.5, 100), (1.0, 200), (0.0001, 1), (40, 40), (999, 200)])
 def test_an_amount_is_a_share_or_a_number(amount: float, count: int) -> None:
-    assert len(little_gold(GOLD, [], amount, 1)[0]) == count
+    assert len(select_gold_subset(GOLD, [], amount, 1)[0]) == count
 
 
 def test_less_is_a_part_of_more_and_the_rest_is_weak() -> None:
-    small, large = (little_gold(GOLD, WEAK, amount, 3) for amount in (0.02, 0.1))
+    small, large = (select_gold_subset(GOLD, WEAK, amount, 3) for amount in (0.02, 0.1))
     assert set(texts(small[0])) < set(texts(large[0]))
     assert not set(texts(large[0])) & set(texts(large[1])) and len(large[0]) + len(large[1]) == 200
     assert all(not doc.complete for doc in large[1]) and all(doc.complete for doc in large[0])
-    few, many = (little_gold(GOLD, WEAK, 0.1, 3, most)[1] for most in (20, 50))
+    few, many = (select_gold_subset(GOLD, WEAK, 0.1, 3, most)[1] for most in (20, 50))
     assert (len(few), len(many)) == (20, 50) and set(texts(few)) < set(texts(many))
-    assert texts(little_gold(GOLD, WEAK, 0.5, 3, 50)[1]) == texts(many), "the same weak sentences beside more gold"
+    assert texts(select_gold_subset(GOLD, WEAK, 0.5, 3, 50)[1]) == texts(many), (
+        "the same weak sentences beside more gold"
+    )
 
 
 def test_the_seed_decides_and_the_order_does_not() -> None:
-    assert texts(little_gold(GOLD[::-1], WEAK[::-1], 0.1, 3)[0]) == texts(little_gold(GOLD, WEAK, 0.1, 3)[0])
-    assert set(texts(little_gold(GOLD, WEAK, 0.1, 4)[0])) != set(texts(little_gold(GOLD, WEAK, 0.1, 3)[0]))
+    assert texts(select_gold_subset(GOLD[::-1], WEAK[::-1], 0.1, 3)[0]) == texts(
+        select_gold_subset(GOLD, WEAK, 0.1, 3)[0]
+    )
+    assert set(texts(select_gold_subset(GOLD, WEAK, 0.1, 4)[0])) != set(
+        texts(select_gold_subset(GOLD, WEAK, 0.1, 3)[0])
+    )
 
 
 def test_copies_of_a_gold_text_are_not_among_the_weak() -> None:
-    chosen, rest = little_gold(GOLD, [*WEAK, *[replace(doc, id="copy") for doc in WEAK]], 0.5, 1)
+    chosen, rest = select_gold_subset(GOLD, [*WEAK, *[replace(doc, id="copy") for doc in WEAK]], 0.5, 1)
     assert len(rest) == 200 and not set(texts(rest)) & set(texts(chosen))
 
 
 def test_who_sees_what(tmp_path: Path) -> None:
     data = DataSet("demo", DataSpec(sentences=100), tmp_path)
-    both = data.splits(("weak", "gold"), "little", 0.1, 1, 30)
-    gold = data.splits(("gold",), "little", 0.1, 1, None)
-    weak = data.splits(("weak",), "little", 0.1, 1, 30)
+    both = data.splits(("weak", "gold"), NoiseLevel("little", 0.1, 30), 1)
+    gold = data.splits(("gold",), NoiseLevel("little", 0.1, None), 1)
+    weak = data.splits(("weak",), NoiseLevel("little", 0.1, 30), 1)
     assert both.gold == gold.gold and len(both.gold or ()) == 10 and gold.weak is None
     assert both.weak == weak.weak and len(both.weak or ()) == 30 and weak.gold is None
     assert both.dev
@@ -96,23 +102,26 @@ def test_other_sentences_may_be_the_weak_ones(tmp_path: Path) -> None:
     for name, text in (("g", "a\tB-X\n\nb\tO\n\n"), ("w", "c\tO\n\na\tO\n\n"), ("e", "d\tO\n\n"), ("t", "e\tO\n\n")):
         (tmp_path / f"{name}.conll").write_text(text, encoding="utf-8")
     spec = DataSpec(folder=Path(), gold="g.conll", weak="w.conll", extra="e.conll", test="t.conll")
-    found = DataSet("x", spec, tmp_path).splits(("weak", "gold"), "little", 1.0, 1)
+    found = DataSet("x", spec, tmp_path).splits(("weak", "gold"), NoiseLevel("little", 1.0), 1)
     assert sorted(texts(list(found.weak or ()))) == ["c", "d"], "what is in gold is not weak, too"
 
 
 def test_supervised_runs_once_whatever_the_weak_sentences(load: Load) -> None:
-    laid = lay_out(load(LITTLE), {"demo": {"demo": "d"}})
-    cells = [cell for cell in to_run(laid).values() if cell.seed == 1]
-    assert [cell.gaps for cell in cells if cell.recipe == "supervised"] == [Gaps("little", 0.1), Gaps("little", 0.5)]
+    laid = make_grid(load(LITTLE), {"demo": {"demo": "d"}})
+    cells = [cell for cell in unique_cells(laid).values() if cell.seed == 1]
+    assert [cell.noise for cell in cells if cell.recipe == "supervised"] == [
+        NoiseLevel("little", 0.1),
+        NoiseLevel("little", 0.5),
+    ]
     assert len([cell for cell in cells if cell.recipe == "needle"]) == 4 and len(laid) == 16
     for cell in cells:
         assert cell_from_json(json.loads(json.dumps(cell.as_json()))) == cell
-    shown = {str(place.gaps) for place, _ in laid}
-    assert "gold 10 %, weak 20" in shown and str(Gaps("little", 40.0)) == "gold 40 sentences"
+    shown = {str(place.noise) for place, _ in laid}
+    assert "gold 10 %, weak 20" in shown and str(NoiseLevel("little", 40.0)) == "gold 40 sentences"
 
 
 def test_keys_of_other_noise_are_what_they_were() -> None:
-    cell = Cell("demo", {"demo": "d"}, None, Gaps("masked", 0.5), "trust", ("train.epochs=1",), 1)
+    cell = Cell("demo", {"demo": "d"}, None, NoiseLevel("masked", 0.5), "trust", ("train.epochs=1",), 1)
     assert cell.identity["noise"] == {"kind": "masked", "rate": 0.5} and cell.as_json()["gaps"] == ["masked", 0.5]
     assert cell.key == "eaa2652aaff1e5af95f4"
 
@@ -124,7 +133,7 @@ def test_keys_of_other_noise_are_what_they_were() -> None:
         (("[0.1, 0.5]", "[0.0]"), "noise.little_gold.0"),
         (
             ('"needle"\nsettings = ["noisy_epochs=1", "noise_aware=true", "parts=2"]', '"oracle"'),
-            "oracle needs gold of the weak sentences",
+            "oracle needs gold",
         ),
     ],
 )
@@ -138,7 +147,7 @@ def test_a_data_set_without_weak_labels_takes_no_part(tmp_path: Path) -> None:
     (tmp_path / "x" / "a.conll").write_text("a\tB-X\n\n", encoding="utf-8")
     files = '[data.x]\nfolder = "x"\ngold = "a.conll"\ntest = "a.conll"\n'
     (tmp_path / "s.toml").write_text(LITTLE.replace("[data.demo]\nsentences = 60\n", files), encoding="utf-8")
-    with pytest.raises(ConfigError, match="none of the kinds of noise fits it"):
+    with pytest.raises(ConfigError, match="no kind of noise applies"):
         load_spec(tmp_path / "s.toml", tmp_path)
 
 
@@ -149,18 +158,18 @@ def test_the_commands_make_the_same_data(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     write(data.read("gold"), tmp_path / "train.gold.jsonl")
     write(data.read("weak"), tmp_path / "weak.jsonl")
-    steps, options = data.commands(("weak", "gold"), "little", 0.1, 2, 20)
+    steps, options = data.commands(("weak", "gold"), NoiseLevel("little", 0.1, 20), 2)
     assert steps[0] == "python -m lacuner.demo demo" and steps[1].startswith("lacuner annotate demo/train.jsonl")
     assert [step.split()[0] for step in steps[2:]] == ["head", "head", "python"]
     assert options[:4] == ["--weak", "little/weak.jsonl", "--gold", "little/gold.jsonl"]
     words = shlex.split(steps[-1])
     assert words[:3] == ["python", "-m", "lacuner.bench.gold_subset"]
     assert little_main(words[3:]) == 0
-    want = data.splits(("weak", "gold"), "little", 0.1, 2, 20)
+    want = data.splits(("weak", "gold"), NoiseLevel("little", 0.1, 20), 2)
     for role, complete in (("gold", True), ("weak", False)):
         made = list(read(tmp_path / "little" / f"{role}.jsonl", complete=complete))
         assert [(doc.text, doc.spans) for doc in made] == [(doc.text, doc.spans) for doc in getattr(want, role)]
-    steps, options = data.commands(("gold",), "little", 0.1, 2, None)
+    steps, options = data.commands(("gold",), NoiseLevel("little", 0.1, None), 2)
     assert "--weak" not in steps[-1] + " ".join(options) and not any("annotate" in step for step in steps)
 
 
@@ -190,15 +199,15 @@ def test_a_bench_runs_and_goes_on(inline: list[str], load: Load, tmp_path: Path)
 def test_how_much_gold_is_saved(load: Load) -> None:
     bench = invented(load(LITTLE))
     lines = summarise(bench)
-    assert {each.place.recipe for each in gold_saved(lines, bench.spec)} == {"needle"}
+    assert {each.condition.recipe for each in gold_equivalents(lines, bench.spec)} == {"needle"}
     curve = [(0.02, 0.5), (0.08, 0.7), (0.32, 0.6)]
-    assert [_amount_for(f1, curve) for f1 in (0.4, 0.5, 0.6, 0.7, 0.71)] == pytest.approx([0, 0.02, 0.04, 0.08, inf])
+    assert [_interpolate(f1, curve) for f1 in (0.4, 0.5, 0.6, 0.7, 0.71)] == pytest.approx([0, 0.02, 0.04, 0.08, inf])
 
 
 def test_the_curves(load: Load) -> None:
     bench = invented(load(LITTLE))
     lines = summarise(bench)
-    [curves] = [each for each in pictures(lines, bench.spec) if each.name == "f1-against-amounts"]
+    [curves] = [each for each in bench_figures(lines, bench.spec) if each.name == "f1-against-amounts"]
     assert [panel.title for panel in curves.panels] == [
         "demo, weak 10",
         "demo, weak 20",
@@ -208,7 +217,7 @@ def test_the_curves(load: Load) -> None:
     drawn = _drawn(curves.panels[0].draw)
     assert drawn["xlabel"] == "share of gold" and drawn["ticks"] == [0.1, 0.5]
     assert _drawn(curves.panels[2].draw)["ticks"] == [10, 20]
-    assert table(bench, lines, [], "x").count(" | 40.0 ± 0.0 |") == 8
+    assert results_markdown(bench, lines, [], "x").count(" | 40.0 ± 0.0 |") == 8
 
 
 def _drawn(draw: Callable[[Any], None]) -> dict[str, Any]:
@@ -226,7 +235,7 @@ def test_the_specs_of_the_project_fit(name: str, data: Callable[[str], Path]) ->
     folder = data("bc5cdr").parent
     spec = load_spec(ROOT / "benchmarks" / f"{name}.toml", folder, ('encoders=["tiny"]',))
     hashes = {key: data_hashes(key, each, folder) for key, each in spec.data.items()}
-    recipes = {cell.recipe for cell in lay_out(spec, hashes).values()}
+    recipes = {cell.recipe for cell in make_grid(spec, hashes).values()}
     assert {"supervised", "needle"} <= recipes
 
 
@@ -235,5 +244,5 @@ def test_dev_may_be_small_too(tmp_path: Path) -> None:
     data = DataSet("demo", small, tmp_path)
     assert len(data.read("dev")) == 7 and len(data.read("test")) > 7
     assert data_hashes("demo", small, tmp_path) != data_hashes("demo", whole, tmp_path)
-    steps, options = data.commands(("gold",), None, 0, 1)
+    steps, options = data.commands(("gold",), None, 1)
     assert "head -n 7 demo/dev.jsonl > dev.jsonl" in steps and options[-2:] == ["--dev", "dev.jsonl"]

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.bench.outputs import write_results
-from lacuner.bench.plots import looks, pictures, whole_pictures
-from lacuner.bench.report import report
+from lacuner.bench.outputs import render_report, write_results
+from lacuner.bench.plots import bench_figures, recipe_styles
 from lacuner.bench.spec import Spec, load_spec
-from lacuner.bench.summary import Line, comparisons, summarise
-from lacuner.bench.table import COST, table
+from lacuner.bench.summary import TableLine, paired_tests, summarise
+from lacuner.bench.table import COST, results_markdown
 from lacuner.reporting.svg import figure_svg
 from tests.bench.conftest import SMALL, invented
 
@@ -48,13 +47,13 @@ def make(names: list[str], folder: Path) -> Made:
     (folder / "x" / "x").touch()
     (folder / "spec.toml").write_text(spec_text(names), encoding="utf-8")
     bench = invented(load_spec(folder / "spec.toml", folder))
-    tested = list(comparisons(summarise(bench), bench.spec))
+    tested = list(paired_tests(summarise(bench), bench.spec))
     assert tested
     key = next(iter(bench.rows))
     bench.rows[key] = {**bench.rows[key], "error": names[0]}
     lines = summarise(bench)
-    page, text = report(bench, lines, tested, names[1]), table(bench, lines, tested, names[1])
-    return page, text, whole_pictures(lines, bench.spec)
+    page, text = render_report(bench, lines, tested, names[1]), results_markdown(bench, lines, tested, names[1])
+    return page, text, {figure.name: figure_svg(figure) for figure in bench_figures(lines, bench.spec)}
 
 
 @pytest.fixture(scope="module")
@@ -121,19 +120,19 @@ def test_shares_and_spread(load: Callable[[str], Spec], tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "x").touch()
     bench = invented(load(spec_text(["data", "trust", "dictionary", "supervised", "oracle"])))
-    lines: dict[tuple[str, str, str], Line] = {
-        (line.place.data, str(line.place.gaps), line.place.recipe): line for line in summarise(bench)
+    lines: dict[tuple[str, str, str], TableLine] = {
+        (line.condition.data, str(line.condition.noise), line.condition.recipe): line for line in summarise(bench)
     }
     trust, best = lines["data", "masked 0.5", "trust"], lines["data", "masked 0.5", "supervised"]
     values = [row["test"]["f1"] for row in trust.rows.values()]
     mean = sum(values) / 2
     assert trust.f1.mean == pytest.approx(mean) and trust.f1.n == 2
-    assert trust.f1.spread == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+    assert trust.f1.std == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
     assert trust.of_supervised == pytest.approx(mean / best.f1.mean) and best.of_supervised == 1.0
     same = lines["data", "masked 0", "trust"]
     assert same.rows[1]["key"] == best.rows[1]["key"] and same.of_oracle == 1.0
-    text = table(bench, list(lines.values()), [], "x").split(COST)[0]
-    assert f"| {100 * trust.f1.mean:.1f} ± {100 * trust.f1.spread:.1f} | 2 |" in text
+    text = results_markdown(bench, list(lines.values()), [], "x").split(COST)[0]
+    assert f"| {100 * trust.f1.mean:.1f} ± {100 * trust.f1.std:.1f} | 2 |" in text
     assert "seconds" not in text and "MB" not in text
 
 
@@ -154,9 +153,9 @@ def test_rows_that_another_spec_does_not_ask_for_are_kept(
 
 def test_rows_of_an_earlier_version_have_no_accuracy(load: Callable[[str], Spec]) -> None:
     bench = invented(load(SMALL))
-    assert "## Accuracy" in table(bench, summarise(bench), [], "x")
+    assert "## Accuracy" in results_markdown(bench, summarise(bench), [], "x")
     del next(iter(bench.rows.values()))["accuracy"]
-    text = table(bench, summarise(bench), [], "x")
+    text = results_markdown(bench, summarise(bench), [], "x")
     assert "## Accuracy" not in text and "## F1 at a glance" in text
 
 
@@ -165,7 +164,7 @@ def test_a_recipe_has_one_look_and_no_two_share_it(load: Callable[[str], Spec]) 
     recipes = ["trust", "oracle", "supervised", "partial", "dictionary", "trust", "oracle", "trust", "trust"]
     for number, recipe in enumerate(recipes):
         text += f'[recipes."{recipe} {number}"]\nrecipe = "{recipe}"\n'
-    found = looks(load(text))
+    found = recipe_styles(load(text))
     assert len(set(map(str, found.values()))) == len(recipes)
     assert found["trust 0"].colour == found["trust 5"].colour != found["oracle 1"].colour
 
@@ -174,7 +173,7 @@ def test_many_variants_of_a_recipe_have_colours_of_their_own(load: Callable[[str
     text = "[noise]\nmasked = [0.5]\n[data.demo]\n"
     for sampler in ("uniform", "weighted", "top", "middle", "bottom"):
         text += f'[recipes.{sampler}]\nrecipe = "negative_sampling"\nsettings = ["sampler={sampler}"]\n'
-    assert len({look.colour for look in looks(load(text)).values()}) == 5
+    assert len({look.colour for look in recipe_styles(load(text)).values()}) == 5
 
 
 def test_samplers_have_pictures_of_their_own(load: Callable[[str], Spec]) -> None:
@@ -182,12 +181,12 @@ def test_samplers_have_pictures_of_their_own(load: Callable[[str], Spec]) -> Non
     text += "".join(f'[recipes.{name}]\nrecipe = "{name}"\n' for name in ("trust", "negative_sampling", "nrces"))
     bench = invented(load(text))
     assert not {"missampling", "f1-against-missampling"} & {
-        each.name for each in pictures(summarise(bench), bench.spec)
+        each.name for each in bench_figures(summarise(bench), bench.spec)
     }
     for row in bench.rows.values():
         if row["cell"]["recipe"] == "negative_sampling":
             row["sampling"] = [{"epoch": n, "missampling": 0.01 * (n + 1), "uncertainty": 0.5} for n in range(3)]
-    made = {each.name: each for each in pictures(summarise(bench), bench.spec)}
+    made = {each.name: each for each in bench_figures(summarise(bench), bench.spec)}
     for name in ("f1-against-missampling", "missampling", "f1-of-samplers"):
         assert list(made[name].legend) == ["negative_sampling"] and len(made[name].panels) == 1
         assert "<svg" in figure_svg(made[name])

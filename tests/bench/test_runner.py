@@ -19,12 +19,12 @@ import pytest
 from lacuner import processes
 from lacuner.bench import runner as run
 from lacuner.bench.datasets import DataSet
-from lacuner.bench.grid import Cell, Gaps
+from lacuner.bench.grid import Cell
 from lacuner.bench.outputs import write_results
 from lacuner.bench.runner import open_bench, run_bench
-from lacuner.bench.spec import DataSpec, Spec, load_spec
+from lacuner.bench.spec import DataSpec, NoiseLevel, Spec, load_spec
 from lacuner.bench.table import COST
-from lacuner.bench.worker import measure, pack, unpack
+from lacuner.bench.worker import pack_counts, run_cell, unpack_counts
 from lacuner.config import load_config
 from lacuner.errors import ConfigError
 from lacuner.processes import lock_folder
@@ -39,7 +39,7 @@ from pathlib import Path
 from lacuner.bench import outputs as files
 from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import load_spec
-files.whole_pictures, files.report = lambda *_: {}, lambda *_: ""  # drawing takes longer than all the rest
+files.bench_figures = lambda *_: []  # drawing takes longer than all the rest
 spec, out = map(Path, sys.argv[1:])
 bench = open_bench(load_spec(spec, Path()), Path(), out)
 run_bench(bench, Path(), out, 1, lambda line: print(line, flush=True))
@@ -153,12 +153,12 @@ def test_a_process_that_dies_is_a_failed_cell(
 def test_a_changed_default_makes_a_row_stale(inline: list[str], load: Callable[[str], Spec], tmp_path: Path) -> None:
     bench = open_bench(load(SMALL), tmp_path, tmp_path)
     cell = next(cell for cell in bench.cells.values() if cell.recipe == "trust")
-    assert run._fits({"config": cell.config}, cell)
+    assert run._same_config({"config": cell.config}, cell)
     config = json.loads(json.dumps(cell.config))
     del config["train"]["clip"]
-    assert run._fits({"config": config}, cell), "a setting that did not exist then"
+    assert run._same_config({"config": config}, cell), "a setting that did not exist then"
     config["train"]["warmup"] = 0.5
-    assert not run._fits({"config": config}, cell)
+    assert not run._same_config({"config": config}, cell)
 
 
 def test_another_encoder_of_the_same_name_makes_a_row_stale(
@@ -202,14 +202,14 @@ def test_the_key_of_a_row_is_never_a_path(load: Callable[[str], Spec], tmp_path:
     assert not precious.exists() and not (out / "cells").exists()
 
 
-def test_without_gaps_trust_and_oracle_are_supervised(tmp_path: Path) -> None:
+def test_without_noise_trust_and_oracle_are_supervised(tmp_path: Path) -> None:
     data = DataSet("demo", DataSpec(sentences=40), tmp_path)
     settings = ("train.epochs=2", "head.kind=token", "train.budget=128")
     found = []
     for recipe in ("supervised", "trust", "oracle"):
-        gaps = None if recipe == "supervised" else Gaps("masked", 0.0)
-        cell = Cell("demo", {}, 40, gaps, recipe, settings, 1)
-        row = measure(cell, data, tmp_path / recipe)
+        noise = None if recipe == "supervised" else NoiseLevel("masked", 0.0)
+        cell = Cell("demo", {}, 40, noise, recipe, settings, 1)
+        row = run_cell(cell, data, tmp_path / recipe)
         weights = (tmp_path / recipe / "model" / "model.safetensors").read_bytes()
         found.append((weights, row["epochs"], row["test"], row["sentences_test"]))
     assert found[0] == found[1] == found[2]
@@ -217,11 +217,13 @@ def test_without_gaps_trust_and_oracle_are_supervised(tmp_path: Path) -> None:
 
 def test_who_draws_negatives_is_watched(tmp_path: Path) -> None:
     data = DataSet("demo", DataSpec(sentences=40), tmp_path)
-    cell = Cell("demo", {}, 40, Gaps("masked", 0.5), "negative_sampling", ("train.epochs=2", "train.budget=256"), 1)
-    row = measure(cell, data, tmp_path / "watched")
+    cell = Cell(
+        "demo", {}, 40, NoiseLevel("masked", 0.5), "negative_sampling", ("train.epochs=2", "train.budget=256"), 1
+    )
+    row = run_cell(cell, data, tmp_path / "watched")
     assert [each["epoch"] for each in row["sampling"]] == [0, 1]
     assert all(0 < each["missampling"] < 0.2 and each["uncertainty"] > 0 for each in row["sampling"])
-    splits = data.splits(("weak",), "masked", 0.5, 1)
+    splits = data.splits(("weak",), NoiseLevel("masked", 0.5), 1)
     train(cell.recipe, splits, tmp_path / "alone", load_config(RECIPES[cell.recipe].Config, settings=cell.settings), 1)
     watched, alone = (tmp_path / name / "model" / "model.safetensors" for name in ("watched", "alone"))
     assert watched.read_bytes() == alone.read_bytes(), "a watch changes nothing"
@@ -231,8 +233,8 @@ def test_gold_of_other_sentences_watches_nothing(tmp_path: Path) -> None:
     (tmp_path / "gold.conll").write_text("Mara\tB-P\nleft\tO\n\n", encoding="utf-8")
     (tmp_path / "weak.conll").write_text("Bram\tB-P\nleft\tO\n\nhe\tO\ncame\tO\n\n", encoding="utf-8")
     spec = DataSpec(folder=Path(), gold="gold.conll", weak="weak.conll", test="gold.conll")
-    cell = Cell("x", {}, None, Gaps("given", 0.0), "negative_sampling", ("train.epochs=1",), 1)
-    row = measure(cell, DataSet("x", spec, tmp_path), tmp_path / "run")
+    cell = Cell("x", {}, None, NoiseLevel("given", 0.0), "negative_sampling", ("train.epochs=1",), 1)
+    row = run_cell(cell, DataSet("x", spec, tmp_path), tmp_path / "run")
     assert "sampling" not in row and row["test"]["f1"] >= 0
 
 
@@ -251,5 +253,5 @@ def test_counts_are_packed_without_loss() -> None:
     import numpy as np
 
     counts = np.random.default_rng(1).integers(0, 300, (1000, 3))
-    assert (unpack(pack(counts)) == counts).all()
-    assert len(pack(np.minimum(counts, 2))) < 1200
+    assert (unpack_counts(pack_counts(counts)) == counts).all()
+    assert len(pack_counts(np.minimum(counts, 2))) < 1200

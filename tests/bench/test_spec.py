@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lacuner.bench.datasets import DataSet, data_hashes
-from lacuner.bench.grid import Cell, Gaps, lay_out, to_run
-from lacuner.bench.spec import FILES, DataSpec, Spec, load_spec
+from lacuner.bench.grid import Cell, make_grid, unique_cells
+from lacuner.bench.spec import FILES, DataSpec, NoiseLevel, Spec, load_spec
 from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES
 from tests.bench.conftest import SMALL
@@ -72,12 +72,12 @@ def test_files_must_be_there_and_fit(load: Load) -> None:
         load(text)
     message = str(caught.value)
     assert "the demo corpus has no files" in message
-    assert "data.a: a test file is missing" in message and "data.a: a gold or a weak file is missing" in message
-    assert "data.b: there is no file" in message and "data.b: none of the kinds of noise fits it" in message
+    assert "data.a: test is missing" in message and "data.a: gold or weak is missing" in message
+    assert "data.b: there is no file" in message and "data.b: no kind of noise applies" in message
 
 
 def test_a_pair_must_be_of_the_bench(load: Load) -> None:
-    with pytest.raises(ConfigError, match="'nobody' is no recipe of this bench"):
+    with pytest.raises(ConfigError, match="'nobody' is not a recipe"):
         load('compare = [["trust", "nobody"]]\n' + SMALL)
 
 
@@ -113,7 +113,7 @@ def test_an_unknown_setting_of_a_data_set_has_a_hint(load: Load) -> None:
 
 
 def laid(spec: Spec, digest: str = "d") -> dict[str, object]:
-    return dict(to_run(lay_out(spec, {name: {"demo": digest} for name in spec.data})))
+    return dict(unique_cells(make_grid(spec, {name: {"demo": digest} for name in spec.data})))
 
 
 def test_a_key_changes_with_what_matters_and_only_with_that(load: Load) -> None:
@@ -138,10 +138,10 @@ def test_a_key_has_the_settings_that_were_given_and_no_defaults() -> None:
 def test_what_does_not_see_the_noise_runs_once(load: Load) -> None:
     text = SMALL.replace("[0.5]", "[0.0, 0.5, 0.8]") + '[recipes.best]\nrecipe = "supervised"\n'
     text += 'settings = ["head.kind=token"]\n[recipes.told]\nrecipe = "oracle"\nsettings = ["head.kind=token"]\n'
-    cells = to_run(lay_out(load(text), {"demo": {"demo": "d"}})).values()
-    by_seed = [(cell.recipe, cell.gaps) for cell in cells if cell.seed == 1]
+    cells = unique_cells(make_grid(load(text), {"demo": {"demo": "d"}})).values()
+    by_seed = [(cell.recipe, cell.noise) for cell in cells if cell.seed == 1]
     assert by_seed.count(("supervised", None)) == 1
-    assert ("trust", Gaps("masked", 0.0)) not in by_seed and ("oracle", Gaps("masked", 0.0)) not in by_seed
+    assert ("trust", NoiseLevel("masked", 0.0)) not in by_seed and ("oracle", NoiseLevel("masked", 0.0)) not in by_seed
     assert len(by_seed) == 3 + 2 + 1 + 2
     assert [cell.seed for cell in cells] == [1] * 8 + [2] * 8, "everything with the first seed comes first"
 
@@ -166,7 +166,7 @@ def test_the_demo_as_given_is_what_its_dictionary_knows() -> None:
 
 def test_as_many_labels_are_wrong_as_are_missing() -> None:
     data = DataSet("demo", DataSpec(), Path())
-    gold, weak = data.read("gold"), data.splits(("weak",), "wrong", 0.4, 1).weak or ()
+    gold, weak = data.read("gold"), data.splits(("weak",), NoiseLevel("wrong", 0.4), 1).weak or ()
     entities, kept = sum(len(doc.spans) for doc in gold), sum(len(doc.spans) for doc in weak)
     types, places = 0, 0
     for doc, true in zip(weak, gold, strict=True):
@@ -180,14 +180,17 @@ def test_as_many_labels_are_wrong_as_are_missing() -> None:
 def test_commands_name_what_a_recipe_needs() -> None:
     spec = DataSpec(folder=Path("x"), gold="g.conll", weak="w.conll", dev="d.conll", test="t.conll", sentences=10)
     data = DataSet("x", spec, Path())
-    steps, options = data.commands(RECIPES["oracle"].NEEDS, "masked", 0.5, 3)
+    steps, options = data.commands(RECIPES["oracle"].NEEDS, NoiseLevel("masked", 0.5), 3)
     assert steps[-1] == "lacuner noise corrupt g.conll --drop 0.5 --seed 3 --out masked.jsonl"
     assert options == ["--weak", "masked.jsonl", "--gold", "g.conll", "--dev", "DATA/x/d.conll"]
-    assert data.commands(("weak",), "surface", 0.5, 3)[0][-1].endswith(
+    assert data.commands(("weak",), NoiseLevel("surface", 0.5), 3)[0][-1].endswith(
         "g.conll --drop 0.5 --by-surface --seed 3 --out masked.jsonl"
     )
-    assert "--drop 0.4 --wrong-type 0.2 --shift 0.25 --seed 3" in data.commands(("weak",), "wrong", 0.4, 3)[0][-1]
-    steps, options = data.commands(RECIPES["trust"].NEEDS, "given", 0.0, 3)
+    assert (
+        "--drop 0.4 --wrong-type 0.2 --shift 0.25 --seed 3"
+        in data.commands(("weak",), NoiseLevel("wrong", 0.4), 3)[0][-1]
+    )
+    steps, options = data.commands(RECIPES["trust"].NEEDS, NoiseLevel("given", 0.0), 3)
     assert len(steps) == 1 and options == ["--weak", "w.conll", "--dev", "DATA/x/d.conll"]
 
 
@@ -196,9 +199,9 @@ def test_extra_weak_sentences_are_added_to_the_weak_ones(tmp_path: Path) -> None
         (tmp_path / f"{name}.conll").write_text(text, encoding="utf-8")
     spec = DataSpec(folder=Path(), weak="w.conll", extra="e.conll", test="t.conll", sentences=1)
     data = DataSet("x", spec, tmp_path)
-    weak = data.splits(("weak",), "given", 0.0, 1).weak
+    weak = data.splits(("weak",), NoiseLevel("given", 0.0), 1).weak
     assert weak is not None and [(doc.text, doc.complete) for doc in weak] == [("a", False), ("c", False)]
-    steps, options = data.commands(("weak",), "given", 0.0, 1)
+    steps, options = data.commands(("weak",), NoiseLevel("given", 0.0), 1)
     assert len(steps) == 1 and options == ["--weak", "w.conll", "--weak", "DATA/e.conll"]
 
 
@@ -209,19 +212,19 @@ def test_every_spec_of_ours_is_sound(path: Path, tmp_path: Path) -> None:
             (tmp_path / data["folder"]).mkdir(exist_ok=True)
             (tmp_path / data["folder"] / file).touch()
     spec = load_spec(path, tmp_path)
-    assert lay_out(spec, {name: {} for name in spec.data})
+    assert make_grid(spec, {name: {} for name in spec.data})
 
 
 def test_a_cell_of_the_bars_runs_once(data: Callable[[str], Path]) -> None:
     folder = data("wikigold").parent
     spec = load_spec(ROOT / "benchmarks" / "bars.toml", folder)
     hashes = {name: data_hashes(name, each, folder) for name, each in spec.data.items()}
-    laid = lay_out(spec, hashes)
+    laid = make_grid(spec, hashes)
     shared: dict[str, set[tuple[str, float]]] = {}
     for (place, seed), cell in laid.items():
         if place.data == "wikigold" and seed == 1:
-            shared.setdefault(cell.key, set()).add((place.recipe, place.gaps.rate))
+            shared.setdefault(cell.key, set()).add((place.recipe, place.noise.rate))
     # supervised sees no noise; where nothing is masked, trust and oracle are the same run
     same = {("supervised", 0.0), ("supervised", 0.5), ("supervised", 0.8), ("oracle", 0.0), ("trust, threshold", 0.0)}
     assert same in shared.values()
-    assert len(to_run(laid)) == len({cell.key for cell in laid.values()}) == 9 * len(shared)
+    assert len(unique_cells(laid)) == len({cell.key for cell in laid.values()}) == 9 * len(shared)

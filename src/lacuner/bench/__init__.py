@@ -1,4 +1,4 @@
-"""The measuring rig: recipes x data x noise x encoders x seeds become cells, cells rows, rows a table and pictures.
+"""Benchmarks: a grid of recipes x data x noise x encoders x seeds, with one training and test per cell.
 
-`load_spec` reads what to measure, `run_bench` measures what nobody has measured yet, `write_results` makes the files.
+`load_spec` reads what to measure, `run_bench` runs the cells without a result, `write_results` writes tables and plots.
 """

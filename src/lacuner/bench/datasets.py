@@ -1,18 +1,19 @@
-"""The documents of a cell, and hashes that say what they are."""
+"""The data sets of a benchmark: the documents of a cell, and the shell commands that make the same files."""
 
 from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
 from lacuner.annotate import annotate, gazetteer_source
 from lacuner.annotate.gazetteer.entries import Entry
-from lacuner.bench.gold_subset import little_command, little_gold
-from lacuner.bench.spec import FILES, LITTLE, MADE, DataSpec, is_demo
+from lacuner.bench.gold_subset import select_gold_subset, subset_command
+from lacuner.bench.spec import FILES, GOLD_SUBSET, DataSpec, NoiseLevel, is_demo
 from lacuner.corpus import read
 from lacuner.corpus.jsonl import as_line
 from lacuner.data import Document, Splits
@@ -20,9 +21,12 @@ from lacuner.demo import Demo, build
 from lacuner.errors import ConfigError
 from lacuner.noise import Noise, corrupt
 
+_demo = cache(build)
+_DEMO_FILES = {"gold": "train.gold", "weak": "weak", "dev": "dev", "test": "test"}
+
 
 def data_hashes(name: str, data: DataSpec, data_folder: Path) -> dict[str, str]:
-    """What the files of a data set are, wherever they lie."""
+    """Return the SHA-256 of each file of a data set, wherever it is stored."""
     if is_demo(name, data):
         demo = _demo()
         digest = hashlib.sha256()
@@ -37,19 +41,17 @@ def data_hashes(name: str, data: DataSpec, data_folder: Path) -> dict[str, str]:
     return hashes if data.dev_sentences is None else {**hashes, "dev sentences": str(data.dev_sentences)}
 
 
-def _noise(kind: str, rate: float, seed: int) -> Noise:
-    """What is done to gold. Of what is not given another type `shift` takes its share, so that both have as many."""
-    wrong = rate / 2 if kind == "wrong" else 0.0
-    return Noise(drop=rate, by_surface=kind == "surface", wrong_type=wrong, shift=wrong / (1 - wrong), seed=seed)
+@dataclass(frozen=True)
+class _Split:
+    """The documents of one role, and the shell commands that make files with the same documents."""
 
-
-@lru_cache(1)
-def _demo() -> Demo:
-    return build()
+    load: Callable[[], list[Document]]
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
 
 
 class DataSet:
-    """A data set at work: reads what is asked for."""
+    """A data set whose documents are read on demand."""
 
     def __init__(self, name: str, data: DataSpec, data_folder: Path) -> None:
         self.name, self.data = name, data
@@ -58,101 +60,116 @@ class DataSet:
 
     @property
     def has_gold(self) -> bool:
-        """Whether the truth about the training sentences is there."""
+        """Whether there is gold for training sentences."""
         return self.demo is not None or self.data.gold is not None
 
+    @property
+    def test_file(self) -> str:
+        """Path of the test file for the shell command that scores it."""
+        return shlex.quote(self._path("test"))
+
     def read(self, role: str) -> list[Document]:
-        """Documents by role; of the training files only as many as are wanted."""
-        limit = self.data.dev_sentences if role == "dev" else self.data.sentences if role in ("gold", "weak") else None
+        """Read the documents of a role, up to the number of sentences in the spec."""
+        limit = self._limit(role)
         if self.demo is not None:
             docs = {"dev": self.demo.dev, "test": self.demo.test}.get(role, self.demo.train)[:limit]
-            return _by_dictionary(docs, self.demo) if role == "weak" else docs
+            return _annotate(docs, self.demo) if role == "weak" else docs
         file = getattr(self.data, role)
         if file is None:
-            raise ConfigError(f"the data set {self.name} has no {role} file")
+            raise ConfigError(f"data set {self.name} has no {role} file")
         return list(islice(read(self.folder / file, complete=role not in ("weak", "extra")), limit))
 
-    def splits(
-        self, needs: Sequence[str], kind: str | None, rate: float, seed: int, weak_sentences: int | None = None
-    ) -> Splits:
-        """Exactly what a recipe needs, and dev if there is any."""
-        given: dict[str, list[Document]] = {}
-        if kind == LITTLE:
-            weak = self._weak("given", rate, seed) if "weak" in needs else []
-            gold, weak = little_gold(self.read("gold"), weak, rate, seed, weak_sentences)
-            given = {role: docs for role, docs in (("gold", gold), ("weak", weak)) if role in needs}
-        elif "weak" in needs and kind is not None:
-            given["weak"] = self._weak(kind, rate, seed)
-        if "gold" in needs and "gold" not in given:
-            given["gold"] = self.read("gold")
+    def splits(self, needs: Sequence[str], noise: NoiseLevel | None, seed: int) -> Splits:
+        """Return the splits that a recipe needs, and dev if there is any."""
+        return Splits(**{role: split.load() for role, split in self._splits(needs, noise, seed).items()})
+
+    def commands(self, needs: Sequence[str], noise: NoiseLevel | None, seed: int) -> tuple[list[str], list[str]]:
+        """Return shell commands that make the same splits, and the options that pass them to `lacuner train`."""
+        splits = self._splits(needs, noise, seed)
+        commands = dict.fromkeys(command for split in splits.values() for command in split.commands)
+        options = [part for role, split in splits.items() for file in split.files for part in (f"--{role}", file)]
+        return list(commands), options
+
+    def _splits(self, needs: Sequence[str], noise: NoiseLevel | None, seed: int) -> dict[str, _Split]:
+        splits: dict[str, _Split] = {}
+        if "weak" in needs and noise is not None:
+            splits["weak"] = self._weak(noise, seed)
+        if "gold" in needs:
+            splits["gold"] = self._file("gold")
+        if noise is not None and noise.kind == GOLD_SUBSET:
+            splits = self._subset(splits, noise, seed)
         if self.demo is not None or self.data.dev is not None:
-            given["dev"] = self.read("dev")
-        return Splits(**given)
+            splits["dev"] = self._file("dev")
+        return splits
 
-    def _weak(self, kind: str, rate: float, seed: int) -> list[Document]:
-        if kind == "given":
-            return self.read("weak") + (self.read("extra") if self.data.extra else [])
-        return list(corrupt(self.read("gold"), _noise(kind, rate, seed)))
+    def _file(self, role: str) -> _Split:
+        """A file of the data set, cut to the number of sentences in the spec."""
+        path, limit = self._path(role), self._limit(role)
+        commands = ["python -m lacuner.demo demo"] if self.demo is not None else []
+        if self.demo is not None and role == "weak":
+            commands.append(f"lacuner annotate demo/train.jsonl --dictionary demo/dictionary.tsv --out {path}")
+        if limit is not None:
+            commands.append(_head_command(limit, path))
+            path = Path(path).name
+        return _Split(partial(self.read, role), (path,), tuple(commands))
 
-    def commands(
-        self, needs: Sequence[str], kind: str | None, rate: float, seed: int, weak_sentences: int | None = None
-    ) -> tuple[list[str], list[str]]:
-        """How to make the same training data in a shell, and the options that hand it to `lacuner train`."""
-        files, steps = self._paths(), []
-        made = "weak" in needs and kind in MADE
-        own = "weak" in needs and kind in ("given", LITTLE)
+    def _weak(self, noise: NoiseLevel, seed: int) -> _Split:
+        """The weak labels of the data set, or gold with simulated noise."""
+        if noise.kind in ("given", GOLD_SUBSET):
+            files = [self._file("weak"), *([self._file("extra")] if self.data.extra else [])]
+            return _Split(
+                lambda: [doc for file in files for doc in file.load()],
+                tuple(path for file in files for path in file.files),
+                tuple(command for file in files for command in file.commands),
+            )
+        gold, rates = self._file("gold"), _noise_rates(noise, seed)
+        command = f"lacuner noise corrupt {shlex.quote(gold.files[0])} --drop {rates.drop:g}"
+        command += " --by-surface" if rates.by_surface else ""
+        command += f" --wrong-type {rates.wrong_type} --shift {rates.shift}" if rates.wrong_type else ""
+        command += f" --seed {seed} --out masked.jsonl"
+        return _Split(lambda: list(corrupt(gold.load(), rates)), ("masked.jsonl",), (*gold.commands, command))
+
+    def _subset(self, splits: dict[str, _Split], noise: NoiseLevel, seed: int) -> dict[str, _Split]:
+        """Replace gold by a subset of it, and weak by the sentences that are not in that subset."""
+        gold, weak = splits.get("gold", self._file("gold")), splits.get("weak")
+
+        def load(role: str) -> list[Document]:
+            weak_docs = weak.load() if weak else []
+            subset, others = select_gold_subset(gold.load(), weak_docs, noise.rate, seed, noise.weak)
+            return subset if role == "gold" else others
+
+        command = subset_command(gold.files[0], weak.files if weak else (), noise.rate, seed, noise.weak)
+        commands = (*(weak.commands if weak else ()), *gold.commands, command)
+        return {role: _Split(partial(load, role), (f"little/{role}.jsonl",), commands) for role in splits}
+
+    def _limit(self, role: str) -> int | None:
+        return {"gold": self.data.sentences, "weak": self.data.sentences, "dev": self.data.dev_sentences}.get(role)
+
+    def _path(self, role: str) -> str:
+        """Path of a file in shell commands, in which DATA stands for the data folder."""
         if self.demo is not None:
-            steps.append("python -m lacuner.demo demo")
-        if self.demo is not None and (kind == "given" or (kind == LITTLE and own)):
-            steps.append(f"lacuner annotate demo/train.jsonl --dictionary demo/dictionary.tsv --out {files['weak']}")
-        wanted = ["gold"] if "gold" in needs or made or kind == LITTLE else []
-        wanted += ["weak"] if own else []
-        if self.data.sentences is not None:
-            steps += [_first(self.data.sentences, files[role]) for role in wanted]
-            files |= {role: Path(files[role]).name for role in wanted}
-        if self.data.dev_sentences is not None and "dev" in files:
-            steps.append(_first(self.data.dev_sentences, files["dev"]))
-            files["dev"] = Path(files["dev"]).name
-        if made:
-            noise = _noise(kind or "", rate, seed)
-            how = " --by-surface" if noise.by_surface else ""
-            how += f" --wrong-type {noise.wrong_type} --shift {noise.shift}" if kind == "wrong" else ""
-            corrupted = f"lacuner noise corrupt {shlex.quote(files['gold'])} --drop {noise.drop:g}{how} --seed {seed}"
-            steps.append(f"{corrupted} --out masked.jsonl")
-            files["weak"] = "masked.jsonl"
-        if kind == LITTLE:
-            weak = [files["weak"], *([files["extra"]] if self.data.extra else [])] if own else []
-            steps.append(little_command(files["gold"], weak, rate, seed, weak_sentences))
-            files |= {"gold": "little/gold.jsonl", "weak": "little/weak.jsonl"}
-        roles = [role for role in ("weak", "gold") if role in needs] + (["dev"] if "dev" in files else [])
-        options = [part for role in roles for part in (f"--{role}", files[role])]
-        if "weak" in needs and kind == "given" and self.data.extra:
-            options += ["--weak", files["extra"]]
-        return steps, options
-
-    def _paths(self) -> dict[str, str]:
-        """The files by role, as somebody with the data folder in DATA would write them."""
-        if self.demo is not None:
-            names = {"gold": "train.gold", "weak": "weak", "dev": "dev", "test": "test"}
-            return {role: f"demo/{name}.jsonl" for role, name in names.items()}
-        place = Path("DATA") / (self.data.folder or "")
-        names = {role: getattr(self.data, role) for role in FILES}
-        return {role: (place / name).as_posix() for role, name in names.items() if name}
-
-    @property
-    def test_path(self) -> str:
-        """Where the test file lies, for the command that scores it."""
-        return shlex.quote(self._paths()["test"])
+            return f"demo/{_DEMO_FILES[role]}.jsonl"
+        return f"{(Path('DATA') / (self.data.folder or '')).as_posix()}/{getattr(self.data, role)}"
 
 
-def _first(count: int, path: str) -> str:
-    """The shell's way to the first sentences of a file; a sentence of a column file is a paragraph."""
+def _noise_rates(noise: NoiseLevel, seed: int) -> Noise:
+    """Translate a kind and rate of noise into the rates of `noise.corrupt`.
+
+    `shift` applies to labels that keep their type, so its rate is higher to make both mistakes equally frequent.
+    """
+    wrong = noise.rate / 2 if noise.kind == "wrong" else 0.0
+    shift = wrong / (1 - wrong)
+    return Noise(drop=noise.rate, by_surface=noise.kind == "surface", wrong_type=wrong, shift=shift, seed=seed)
+
+
+def _head_command(count: int, path: str) -> str:
+    """Return the shell command for the first sentences of a file; in a column file, a sentence is a paragraph."""
     name = shlex.quote(Path(path).name)
     if path.endswith(".jsonl"):
         return f"head -n {count} {shlex.quote(path)} > {name}"
     return f"awk -v RS= -v ORS='\\n\\n' 'NR <= {count}' {shlex.quote(path)} > {name}"
 
 
-def _by_dictionary(docs: list[Document], demo: Demo) -> list[Document]:
-    """What the demo's dictionary knows of the documents."""
+def _annotate(docs: list[Document], demo: Demo) -> list[Document]:
+    """Annotate documents with the demo's gazetteer."""
     return list(annotate(docs, [gazetteer_source([Entry(surface, label) for surface, label in demo.dictionary])]))

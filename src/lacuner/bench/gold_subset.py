@@ -1,8 +1,7 @@
-"""`python -m lacuner.bench.gold_subset`: a little gold, and the other sentences with weak labels.
+"""`python -m lacuner.bench.gold_subset`: a subset of gold, and the other sentences with weak labels.
 
-The sentences stand in an order that the seed and their texts decide: gold is its beginning, the weak ones are its end.
-So 2 % of gold are part of its 5 %, a thousand weak sentences part of two thousand, and nothing depends on the order of
-the files.
+Sentences are sorted by a hash of the seed and their text. Gold is taken from the start, weak sentences from the end. So
+2 % of gold are part of its 5 %, a thousand weak sentences are part of two thousand, and file order does not matter.
 """
 
 from __future__ import annotations
@@ -18,19 +17,22 @@ from lacuner.corpus import read, write
 from lacuner.data import Document
 
 
-def little_gold(
-    gold: Sequence[Document], weak: Sequence[Document], amount: float, seed: int, most: int | None = None
+def select_gold_subset(
+    gold: Sequence[Document], weak: Sequence[Document], amount: float, seed: int, max_weak: int | None = None
 ) -> tuple[list[Document], list[Document]]:
-    """Some of the gold documents, and of the weak ones those with other texts, at most so many.
+    """Return some gold documents, and up to `max_weak` weak documents whose texts are not among them.
 
-    Up to 1 the amount is a share of the gold documents, at least one; above it is their number.
+    An amount up to 1 is a share of the gold documents, at least one document; above 1 it is their number.
+
+    >>> docs = [Document(str(number), f"text {number}") for number in range(10)]
+    >>> [len(part) for part in select_gold_subset(docs, docs, 0.3, seed=1)]
+    [3, 7]
     """
     ranked = sorted(gold, key=lambda doc: _rank(doc, seed))
-    count = max(round(amount * len(ranked)), 1) if amount <= 1 else round(amount)
-    chosen = ranked[:count]
-    texts = {doc.text for doc in chosen}
-    rest = sorted((doc for doc in weak if doc.text not in texts), key=lambda doc: _rank(doc, seed), reverse=True)
-    return chosen, rest[:most]
+    subset = ranked[: max(round(amount * len(ranked)), 1) if amount <= 1 else round(amount)]
+    texts = {doc.text for doc in subset}
+    others = sorted((doc for doc in weak if doc.text not in texts), key=lambda doc: _rank(doc, seed), reverse=True)
+    return subset, others[:max_weak]
 
 
 def _rank(doc: Document, seed: int) -> tuple[bytes, str]:
@@ -38,32 +40,32 @@ def _rank(doc: Document, seed: int) -> tuple[bytes, str]:
     return hashlib.blake2b(text, digest_size=16).digest(), doc.id
 
 
-def little_command(gold: str, weak: Sequence[str], amount: float, seed: int, most: int | None) -> str:
-    """The shell's way to the same, into the folder `little`."""
+def subset_command(gold: str, weak: Sequence[str], amount: float, seed: int, max_weak: int | None) -> str:
+    """Return the shell command that writes the same documents to the folder `little`."""
     command = ["python", "-m", "lacuner.bench.gold_subset", gold]
     command += [part for file in weak for part in ("--weak", file)]
     command += ["--gold-amount", f"{amount:g}", "--seed", str(seed)]
-    command += [] if most is None or not weak else ["--weak-sentences", str(most)]
+    command += [] if max_weak is None or not weak else ["--weak-sentences", str(max_weak)]
     return shlex.join([*command, "--out", "little"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lacuner.bench.gold_subset", description=__doc__)
-    parser.add_argument("gold", type=Path, help="complete labels")
-    parser.add_argument("--weak", type=Path, action="append", default=[], help="weak labels; may be repeated")
-    parser.add_argument("--gold-amount", type=float, required=True, help="a share, or above 1 a number of sentences")
-    parser.add_argument("--weak-sentences", type=int, help="at most so many; all by default")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, required=True, help="the folder of gold.jsonl and weak.jsonl")
-    given = parser.parse_args(arguments)
-    weak = [doc for path in given.weak for doc in read(path, complete=False)]
-    if given.gold_amount <= 0 or (given.weak_sentences is not None and given.weak_sentences < 0):
+    parser.add_argument("gold", type=Path, help="file with gold labels")
+    parser.add_argument("--weak", type=Path, action="append", default=[], help="file with weak labels; repeatable")
+    parser.add_argument("--gold-amount", type=float, required=True, help="share of gold, or above 1 its sentences")
+    parser.add_argument("--weak-sentences", type=int, help="maximum number of weak sentences (default: all)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
+    parser.add_argument("--out", type=Path, required=True, help="folder for gold.jsonl and weak.jsonl")
+    args = parser.parse_args(arguments)
+    if args.gold_amount <= 0 or (args.weak_sentences is not None and args.weak_sentences < 0):
         parser.error("--gold-amount must be above 0, and --weak-sentences at least 0")
-    gold = list(read(given.gold, complete=True))
-    chosen, rest = little_gold(gold, weak, given.gold_amount, given.seed, given.weak_sentences)
-    write(chosen, given.out / "gold.jsonl")
+    weak = [doc for path in args.weak for doc in read(path, complete=False)]
+    gold = list(read(args.gold, complete=True))
+    subset, others = select_gold_subset(gold, weak, args.gold_amount, args.seed, args.weak_sentences)
+    write(subset, args.out / "gold.jsonl")
     if weak:
-        write(rest, given.out / "weak.jsonl")
+        write(others, args.out / "weak.jsonl")
     return 0
 
 

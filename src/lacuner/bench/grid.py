@@ -1,8 +1,8 @@
-"""Cells: what is to be trained, each with a key that says everything it depends on.
+"""The grid of a benchmark: cells to train and test, each with a key that is a hash of everything it depends on.
 
-A cell may stand in several places of the table. `supervised` does not see the noise, so it runs once a data set,
-encoder and seed; where nothing is masked, `trust` and `oracle` learn from the same documents as `supervised` and in the
-same order, so they are the same run (a test compares them).
+One cell may fill several places of the table. `supervised` does not see the noise, so it runs once per data set,
+encoder and seed. Without noise, `trust` and `oracle` see the same documents as `supervised`, in the same order, so they
+are the same run (a test compares them).
 """
 
 from __future__ import annotations
@@ -10,45 +10,28 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
-from lacuner.bench.spec import LITTLE, Spec, gaps_of
+from lacuner.bench.spec import GOLD_SUBSET, NoiseLevel, Spec, noise_levels
 from lacuner.config import load_config
 from lacuner.recipes import RECIPES
 
 FORMAT = 1
-"""Of the rows; rows of another format are not reused."""
-_SUPERVISED = "supervised"
-_SAME_WITHOUT_GAPS = ("trust", "oracle")
+"""Version of the rows; rows of another version are not reused."""
+_SAME_AS_SUPERVISED = ("trust", "oracle")
+"""Without noise."""
 
 
-class Gaps(NamedTuple):
-    """A kind of noise and its rate; of little gold the amount, and how many weak sentences there are at most."""
-
-    kind: str
-    rate: float
-    weak: int | None = None
-
-    def __str__(self) -> str:
-        if self.kind == LITTLE:
-            gold = f"{100 * self.rate:g} %" if self.rate <= 1 else f"{self.rate:g} sentences"
-            return f"gold {gold}" + ("" if self.weak is None else f", weak {self.weak}")
-        names = {"given": "as given", "surface": "names dropped", "wrong": "dropped and wrong"}
-        return names.get(self.kind, self.kind) + ("" if self.kind == "given" else f" {self.rate:g}")
-
-    def as_json(self) -> list[str | float]:
-        return [each for each in self if each is not None]
-
-
-class Place(NamedTuple):
-    """Where a result stands in the table; one of several with different seeds."""
+class Condition(NamedTuple):
+    """One line of the results table, averaged over seeds."""
 
     data: str
-    gaps: Gaps
+    noise: NoiseLevel
     encoder: str
     recipe: str
-    """As the spec names it."""
+    """Name in the spec."""
 
 
 @dataclass(frozen=True)
@@ -57,31 +40,31 @@ class Cell:
 
     data: str
     hashes: Mapping[str, str]
+    """SHA-256 of the data files."""
     sentences: int | None
-    gaps: Gaps | None
-    """None: the recipe sees neither weak labels nor that gold is scarce."""
+    noise: NoiseLevel | None
+    """None if the recipe sees neither weak labels nor a gold subset."""
     recipe: str
     settings: tuple[str, ...]
     seed: int
 
     @property
     def config(self) -> dict[str, Any]:
-        """All settings of the recipe, defaults too."""
-        config: dict[str, Any] = load_config(RECIPES[self.recipe].Config, settings=self.settings).model_dump(
-            mode="json"
-        )
-        return config
+        """All settings of the recipe, including defaults."""
+        config = load_config(RECIPES[self.recipe].Config, settings=self.settings)
+        return dict(config.model_dump(mode="json"))
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the result depends on. The settings are those that were given, in whatever order and spelling."""
+        """What the result depends on. Only explicit settings count, whatever their order and spelling."""
+        noise = self.noise and {name: value for name, value in self.noise._asdict().items() if value is not None}
         return {
             "format": FORMAT,
             "data": dict(sorted(self.hashes.items())),
             "sentences": self.sentences,
-            "noise": None if self.gaps is None else {k: v for k, v in self.gaps._asdict().items() if v is not None},
+            "noise": noise,
             "recipe": self.recipe,
-            "settings": _given(self.config, self.settings),
+            "settings": _select(self.config, self.settings),
             "seed": self.seed,
         }
 
@@ -91,58 +74,55 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "hashes": dict(self.hashes), "gaps": None if self.gaps is None else self.gaps.as_json()}
-
-    def __str__(self) -> str:
-        gaps = "" if self.gaps is None else f" {self.gaps}"
-        return f"{self.data}{gaps}, {self.recipe}, seed {self.seed}"
+        fields = {**vars(self), "hashes": dict(self.hashes)}
+        noise = fields.pop("noise")
+        return {**fields, "gaps": noise and [value for value in noise if value is not None]}
 
 
-def _given(config: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """Of all settings those that are named, with the values that they came to have."""
-    found: dict[str, Any] = {}
+def _select(config: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """Return the part of a config that `settings` mention."""
+    selected: dict[str, Any] = {}
     for setting in settings:
         *outer, last = setting.partition("=")[0].strip().split(".")
-        table, values = found, config
+        table, values = selected, config
         for name in outer:
             table, values = table.setdefault(name, {}), values[name]
         table[last] = values[last]
-    return found
+    return selected
 
 
 def cell_from_json(row: Mapping[str, Any]) -> Cell:
-    """The inverse of `Cell.as_json`."""
-    gaps = None if row["gaps"] is None else Gaps(*row["gaps"])
-    return Cell(**{**row, "gaps": gaps, "settings": tuple(row["settings"])})
+    """Restore a cell from `Cell.as_json`."""
+    fields = dict(row)
+    noise = fields.pop("gaps")
+    return Cell(**{**fields, "noise": noise and NoiseLevel(*noise), "settings": tuple(row["settings"])})
 
 
-def lay_out(spec: Spec, hashes: Mapping[str, Mapping[str, str]]) -> dict[tuple[Place, int], Cell]:
-    """Every place and seed with the cell that belongs there, in the order of the spec."""
-    found: dict[tuple[Place, int], Cell] = {}
+def make_grid(spec: Spec, hashes: Mapping[str, Mapping[str, str]]) -> dict[tuple[Condition, int], Cell]:
+    """Return the cell of every condition and seed, in the order of the spec; `hashes` are those of each data set."""
+    grid: dict[tuple[Condition, int], Cell] = {}
     for name, data in spec.data.items():
-        for gaps in [Gaps(*each) for each in gaps_of(spec, name, data)]:
-            for encoder in spec.encoders:
-                for shown in spec.recipes:
-                    for seed in spec.seeds:
-                        recipe, settings, seen = _actual(spec, shown, encoder, gaps)
-                        cell = Cell(name, hashes[name], data.sentences, seen, recipe, settings, seed)
-                        found[Place(name, gaps, encoder, shown), seed] = cell
-    return found
+        for noise, encoder, recipe_name in product(noise_levels(spec, name, data), spec.encoders, spec.recipes):
+            recipe, settings, visible_noise = _resolve(spec, recipe_name, encoder, noise)
+            for seed in spec.seeds:
+                cell = Cell(name, hashes[name], data.sentences, visible_noise, recipe, settings, seed)
+                grid[Condition(name, noise, encoder, recipe_name), seed] = cell
+    return grid
 
 
-def _actual(spec: Spec, shown: str, encoder: str, gaps: Gaps) -> tuple[str, tuple[str, ...], Gaps | None]:
-    """Which recipe really runs, with which settings, and which noise it sees."""
-    recipe = spec.recipes[shown].recipe
+def _resolve(spec: Spec, name: str, encoder: str, noise: NoiseLevel) -> tuple[str, tuple[str, ...], NoiseLevel | None]:
+    """Return the recipe that really runs, its settings, and the noise that it sees."""
+    recipe = spec.recipes[name].recipe
     has_encoder = "encoder" in RECIPES[recipe].Config.model_fields
-    settings = spec.settings_of(shown, encoder if has_encoder else None)
-    if recipe in _SAME_WITHOUT_GAPS and gaps.kind != "given" and gaps.rate == 0:
-        recipe = _SUPERVISED
+    settings = spec.settings_of(name, encoder if has_encoder else None)
+    if recipe in _SAME_AS_SUPERVISED and noise.kind != "given" and noise.rate == 0:
+        recipe = "supervised"
     if "weak" in RECIPES[recipe].NEEDS:
-        return recipe, settings, gaps
-    return recipe, settings, gaps._replace(weak=None) if gaps.kind == LITTLE else None
+        return recipe, settings, noise
+    return recipe, settings, noise._replace(weak=None) if noise.kind == GOLD_SUBSET else None
 
 
-def to_run(laid: Mapping[tuple[Place, int], Cell]) -> dict[str, Cell]:
-    """Each cell once, by key. The first seed of everything comes first, so that a half-finished bench shows all."""
-    seeds = list(dict.fromkeys(seed for _, seed in laid))
-    return {cell.key: cell for seed in seeds for (_, own), cell in laid.items() if own == seed}
+def unique_cells(grid: Mapping[tuple[Condition, int], Cell]) -> dict[str, Cell]:
+    """Return each cell once, by key, sorted by seed: an unfinished bench then has something in every line."""
+    seeds = list(dict.fromkeys(seed for _, seed in grid))
+    return {cell.key: cell for seed in seeds for (_, cell_seed), cell in grid.items() if cell_seed == seed}

@@ -1,318 +1,285 @@
-"""The pictures of a bench."""
+"""Figures of a benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from lacuner.bench.grid import Place
-from lacuner.bench.spec import LITTLE, Spec
-from lacuner.bench.summary import Line, figure
-from lacuner.reporting.svg import DASHES, INK, SOFT, Axes, Figure, LineStyle, Panel, figure_svg, line_style, plot_epochs
+from lacuner.bench.spec import GOLD_SUBSET, NoiseLevel, Spec
+from lacuner.bench.summary import TableLine, mean_std
+from lacuner.reporting.svg import DASHES, INK, SOFT, Axes, Figure, LineStyle, Panel, line_style, plot_epochs
 
-Values = Callable[[Line], list[float]]
-"""A number after each epoch."""
+Styles = Mapping[str, LineStyle]
+SIZES = "larger marks for higher noise rates, hollow marks for labels as given"
 
 
-def looks(spec: Spec) -> dict[str, LineStyle]:
-    """The same look for a recipe in all pictures: colour and marker tell the recipe, the dashes its variants.
+def recipe_styles(spec: Spec) -> dict[str, LineStyle]:
+    """Return one style per recipe for all figures: colour and marker show the recipe, dashes its variants.
 
-    Where there are more variants than dashes, or nothing but variants, each has a colour of its own.
+    If there is only one recipe, or one has more variants than there are dashes, each variant has its own colour.
     """
-    by_recipe: dict[str, list[str]] = {}
-    for name, each in spec.recipes.items():
-        by_recipe.setdefault(each.recipe, []).append(name)
-    if len(by_recipe) == 1 or max(map(len, by_recipe.values())) > len(DASHES):
+    variants: dict[str, list[str]] = {}
+    for name, recipe in spec.recipes.items():
+        variants.setdefault(recipe.recipe, []).append(name)
+    if len(variants) == 1 or max(map(len, variants.values())) > len(DASHES):
         return {name: line_style(number) for number, name in enumerate(spec.recipes)}
-    found = {
+    styles = {
         name: line_style(number, variant)
-        for number, names in enumerate(by_recipe.values())
+        for number, names in enumerate(variants.values())
         for variant, name in enumerate(names)
     }
-    return {name: found[name] for name in spec.recipes}
+    return {name: styles[name] for name in spec.recipes}
 
 
-def pictures(lines: Sequence[Line], spec: Spec) -> list[Figure]:
-    """All pictures that these lines allow."""
-    drawn = [line for line in lines if line.rows]
-    look = looks(spec)
-    made = [
+def bench_figures(lines: Sequence[TableLine], spec: Spec) -> list[Figure]:
+    """Return all figures for which there are results."""
+    lines = [line for line in lines if line.rows]
+    styles = recipe_styles(spec)
+    groups = list(_by_data_and_encoder(lines, spec))
+    figures = [
         Figure(
             "f1-against-masking",
-            "F1 against masking",
-            "Test F1 when a growing share of the training entities has lost its label. Lines are means over seeds, "
-            "bands one standard deviation.",
-            list(_masking(drawn, spec, look)),
-            look,
+            "F1 by share of missing labels",
+            "Test F1 when a share of the training entities has lost its label. Lines are means over seeds, bands one "
+            "standard deviation.",
+            list(_noise_panels(groups, styles)),
+            styles,
         ),
         Figure(
             "f1-against-amounts",
-            "F1 against the amount of gold, and of weak labels",
-            "Test F1 with more and more of gold, and with more and more weak sentences beside the same gold. Lines are "
-            "means over seeds, bands one standard deviation.",
-            list(_amounts(drawn, spec, look)),
-            look,
+            "F1 by amount of gold and of weak labels",
+            "Test F1 by amount of gold, and by number of weak sentences beside the same gold. Lines are means over "
+            "seeds, bands one standard deviation.",
+            list(_amount_panels(groups, styles)),
+            styles,
         ),
         Figure(
             "precision-against-recall",
-            "Precision against recall",
-            "Grey lines join points of equal F1. The larger the mark, the more labels were missing; hollow marks: "
-            "labels as given.",
-            [Panel(title, _Trade(group, look)) for title, group in _groups(drawn, spec)],
-            look,
+            "Precision by recall",
+            f"Grey lines join points of equal F1; {SIZES}.",
+            [Panel(title, partial(_plot_precision_recall, group, styles)) for title, group in groups],
+            styles,
         ),
         Figure(
             "training-curves",
             "Training curves",
-            "Dev F1 after each epoch, mean over seeds, as far as all seeds went.",
-            list(_curves(drawn, spec, look, _dev, "dev F1")),
-            look,
+            "Dev F1 after each epoch, mean over seeds, up to the last epoch that all seeds have.",
+            list(_epoch_panels(groups, styles, _dev_f1, "dev F1")),
+            styles,
         ),
         Figure(
             "cost-against-quality",
-            "Cost against quality",
-            "CPU seconds of training on one thread, and test F1. A column joins the results of one recipe; the larger "
-            "the mark, the more labels were missing; hollow marks: labels as given.",
-            [Panel(title, _Cost(group, look)) for title, group in _groups(drawn, spec)],
-            look,
+            "Quality by cost",
+            f"Test F1 by CPU seconds of training on one thread. A line joins the results of one recipe; {SIZES}.",
+            [Panel(title, partial(_plot_cost, group, styles)) for title, group in groups],
+            styles,
         ),
-        *_sampling(drawn, spec, look),
+        *_sampling_figures(lines, spec, styles),
     ]
-    return [picture for picture in made if picture.panels]
+    return [figure for figure in figures if figure.panels]
 
 
-def _title(place: Place, spec: Spec) -> str:
-    return place.data if len(spec.encoders) == 1 else f"{place.data}, {place.encoder}"
+Groups = Sequence[tuple[str, list[TableLine]]]
 
 
-def _groups(lines: Sequence[Line], spec: Spec) -> Iterator[tuple[str, list[Line]]]:
-    """Lines by data set and encoder."""
-    for key in dict.fromkeys((line.place.data, line.place.encoder) for line in lines):
-        group = [line for line in lines if (line.place.data, line.place.encoder) == key]
-        yield _title(group[0].place, spec), group
+def _by_data_and_encoder(lines: Sequence[TableLine], spec: Spec) -> Iterator[tuple[str, list[TableLine]]]:
+    """Yield the lines of each data set and encoder with a title."""
+    for data, encoder in dict.fromkeys((line.condition.data, line.condition.encoder) for line in lines):
+        group = [line for line in lines if (line.condition.data, line.condition.encoder) == (data, encoder)]
+        yield data if len(spec.encoders) == 1 else f"{data}, {encoder}", group
 
 
-def _by_recipe(lines: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
-    for name in dict.fromkeys(line.place.recipe for line in lines):
-        yield name, [line for line in lines if line.place.recipe == name]
+def _by_recipe(lines: Sequence[TableLine]) -> Iterator[tuple[str, list[TableLine]]]:
+    for name in dict.fromkeys(line.condition.recipe for line in lines):
+        yield name, [line for line in lines if line.condition.recipe == name]
 
 
-def _masking(lines: Sequence[Line], spec: Spec, look: Mapping[str, LineStyle]) -> Iterator[Panel]:
-    for title, group in _groups(lines, spec):
+def _noise_panels(groups: Groups, styles: Styles) -> Iterator[Panel]:
+    for title, group in groups:
         for kind, note in (("masked", ""), ("surface", " (whole names)"), ("wrong", " (others wrong)")):
-            mine = [line for line in group if line.place.gaps.kind == kind]
-            if len({line.place.gaps.rate for line in mine}) > 1:
-                yield Panel(title + note, _Rising(mine, look, "share of entities without label"))
+            lines = [line for line in group if line.condition.noise.kind == kind]
+            if len({_rate(line) for line in lines}) > 1:
+                draw = partial(_plot_f1, lines, styles, _rate, "share of entities without a label", False)
+                yield Panel(title + note, draw)
 
 
-def _amounts(lines: Sequence[Line], spec: Spec, look: Mapping[str, LineStyle]) -> Iterator[Panel]:
-    for title, group in _groups(lines, spec):
-        mine = [line for line in group if line.place.gaps.kind == LITTLE]
-        for weak in dict.fromkeys(line.place.gaps.weak for line in mine):
-            same = [line for line in mine if line.place.gaps.weak == weak]
-            for number in (False, True):  # shares and numbers of sentences have no scale in common
-                part = [line for line in same if (line.place.gaps.rate > 1) == number]
-                if len({line.place.gaps.rate for line in part}) > 1:
+def _amount_panels(groups: Groups, styles: Styles) -> Iterator[Panel]:
+    for title, group in groups:
+        lines = [line for line in group if line.condition.noise.kind == GOLD_SUBSET]
+        for weak in dict.fromkeys(line.condition.noise.weak for line in lines):
+            for xlabel, absolute in (("share of gold", False), ("gold sentences", True)):
+                part = [line for line in lines if line.condition.noise.weak == weak and (_rate(line) > 1) == absolute]
+                if len({_rate(line) for line in part}) > 1:
                     note = "" if weak is None else f", weak {weak}"
-                    what = "gold sentences" if number else "share of gold"
-                    yield Panel(title + note, _Rising(part, look, what, log=True))
-        for rate in dict.fromkeys(line.place.gaps.rate for line in mine):
-            same = [line for line in mine if line.place.gaps.rate == rate]
-            if len({line.place.gaps.weak for line in same}) > 1:
-                gold = same[0].place.gaps._replace(weak=None)
-                yield Panel(f"{title}, {gold}", _Rising(same, look, "weak sentences", log=True, of=_weak))
+                    yield Panel(title + note, partial(_plot_f1, part, styles, _rate, xlabel, True))
+        for rate in dict.fromkeys(map(_rate, lines)):
+            part = [line for line in lines if _rate(line) == rate]
+            if len({line.condition.noise.weak for line in part}) > 1:
+                draw = partial(_plot_f1, part, styles, _weak_sentences, "weak sentences", True)
+                yield Panel(f"{title}, {NoiseLevel(GOLD_SUBSET, rate)}", draw)
 
 
-def _rate(line: Line) -> float:
-    return line.place.gaps.rate
+def _rate(line: TableLine) -> float:
+    return line.condition.noise.rate
 
 
-def _weak(line: Line) -> float:
-    return float(line.place.gaps.weak or 0)
+def _weak_sentences(line: TableLine) -> float:
+    return float(line.condition.noise.weak or 0)
 
 
-@dataclass(frozen=True)
-class _Rising:
-    """F1 against something that there is more and more of."""
-
-    lines: Sequence[Line]
-    look: Mapping[str, LineStyle]
-    xlabel: str
-    log: bool = False
-    of: Callable[[Line], float] = _rate
-
-    def __call__(self, axes: Axes) -> None:
-        for name, mine in _by_recipe(self.lines):
-            mine = sorted(mine, key=self.of)
-            rates, means = [self.of(line) for line in mine], [100 * line.f1.mean for line in mine]
-            spreads = [100 * (line.f1.spread or 0.0) for line in mine]
-            look = self.look[name]
-            low, high = ([m + sign * s for m, s in zip(means, spreads, strict=True)] for sign in (-1, 1))
-            axes.fill_between(rates, low, high, color=look.colour, alpha=0.15, linewidth=0)
-            axes.plot(rates, means, color=look.colour, marker=look.marker, linestyle=look.dash, markersize=4.5)
-        if self.log:
-            axes.set_xscale("log")
-            axes.minorticks_off()
-        ticks = sorted({self.of(line) for line in self.lines})
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.set_xlabel(self.xlabel)
-        axes.set_ylabel("test F1")
-        axes.set_ylim(0, 100)
-
-
-def _sizes(lines: Sequence[Line]) -> dict[Any, float]:
-    """A mark's size for each kind of noise, growing with the rate."""
-    rates = sorted({line.place.gaps.rate for line in lines})
-    return {gaps: 3.5 + 2.5 * rates.index(gaps.rate) for gaps in {line.place.gaps for line in lines}}
-
-
-def _marks(
-    axes: Axes, points: Sequence[tuple[float, float]], lines: Sequence[Line], look: LineStyle, size: Any
+def _plot_f1(
+    lines: Sequence[TableLine], styles: Styles, x_of: Callable[[TableLine], float], xlabel: str, log: bool, axes: Axes
 ) -> None:
-    """One mark a line of the table; those of masked labels are joined."""
-    masked = [point for point, line in zip(points, lines, strict=True) if line.place.gaps.kind == "masked"]
-    if masked:
-        axes.plot(*zip(*masked, strict=True), color=look.colour, linestyle=look.dash, linewidth=1.1, alpha=0.7)
-    seen: set[str] = set()
-    for (x, y), line in zip(points, lines, strict=True):
-        keys = {row["key"] for row in line.rows.values()}
-        if keys <= seen:  # what does not see the noise has one result
-            continue
-        seen |= keys
-        face = "none" if line.place.gaps.kind == "given" else look.colour
-        axes.plot(
-            [x], [y], marker=look.marker, markersize=size[line.place.gaps], color=look.colour, markerfacecolor=face
-        )
-
-
-@dataclass(frozen=True)
-class _Trade:
-    """Precision against recall."""
-
-    lines: Sequence[Line]
-    look: Mapping[str, LineStyle]
-
-    def __call__(self, axes: Axes) -> None:
-        for f1 in (20, 40, 60, 80):
-            recalls = [f1 / 2 + 0.5 + step * (100 - f1 / 2 - 0.5) / 60 for step in range(61)]
-            curve = [(r, f1 * r / (2 * r - f1)) for r in recalls if f1 * r / (2 * r - f1) <= 101]
-            axes.plot(*zip(*curve, strict=True), color=SOFT, linewidth=0.8, zorder=0)
-            axes.text(100, f1 * 100 / (200 - f1), f"{f1}", color=INK, alpha=0.6, fontsize=7, ha="right", va="bottom")
-        size = _sizes(self.lines)
-        for name, mine in _by_recipe(self.lines):
-            points = [tuple(100 * line.values("test", part).mean for part in ("recall", "precision")) for line in mine]
-            _marks(axes, points, mine, self.look[name], size)  # type: ignore[arg-type]
-        axes.set_xlabel("recall")
-        axes.set_ylabel("precision")
-        axes.set_xlim(0, 101)
-        axes.set_ylim(0, 101)
-
-
-@dataclass(frozen=True)
-class _Cost:
-    lines: Sequence[Line]
-    look: Mapping[str, LineStyle]
-
-    def __call__(self, axes: Axes) -> None:
-        from matplotlib.ticker import LogLocator, NullLocator
-
-        size = _sizes(self.lines)
-        for name, mine in _by_recipe(self.lines):
-            points = [(max(line.values("cost", "train_cpu_seconds").mean, 0.01), 100 * line.f1.mean) for line in mine]
-            _marks(axes, points, mine, self.look[name], size)
+    """Plot mean test F1 with its standard deviation, one line per recipe."""
+    for name, group in _by_recipe(lines):
+        group, style = sorted(group, key=x_of), styles[name]
+        x, means = [x_of(line) for line in group], [100 * line.f1.mean for line in group]
+        stds = [100 * (line.f1.std or 0.0) for line in group]
+        low, high = ([m + sign * s for m, s in zip(means, stds, strict=True)] for sign in (-1, 1))
+        axes.fill_between(x, low, high, color=style.colour, alpha=0.15, linewidth=0)
+        axes.plot(x, means, color=style.colour, marker=style.marker, linestyle=style.dash, markersize=4.5)
+    if log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlabel("CPU seconds of training")
-        axes.set_ylabel("test F1")
+        axes.minorticks_off()
+    ticks = sorted(set(map(x_of, lines)))
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel("test F1")
+    axes.set_ylim(0, 100)
+
+
+Point = Callable[[TableLine], tuple[float, float]]
+
+
+def _plot_points(lines: Sequence[TableLine], styles: Styles, point: Point, axes: Axes) -> None:
+    """Plot one mark per line of the table, larger for higher noise rates; join those with masked labels."""
+    rates = sorted(set(map(_rate, lines)))
+    for name, group in _by_recipe(lines):
+        style = styles[name]
+        masked = [point(line) for line in group if line.condition.noise.kind == "masked"]
+        if masked:
+            axes.plot(*zip(*masked, strict=True), color=style.colour, linestyle=style.dash, linewidth=1.1, alpha=0.7)
+        plotted: set[str] = set()
+        for line in group:
+            keys = {row["key"] for row in line.rows.values()}
+            if keys <= plotted:  # a recipe that does not see the noise has one result
+                continue
+            plotted |= keys
+            face = "none" if line.condition.noise.kind == "given" else style.colour
+            size = 3.5 + 2.5 * rates.index(_rate(line))
+            (x, y), look = point(line), {"marker": style.marker, "markersize": size, "markerfacecolor": face}
+            axes.plot([x], [y], color=style.colour, **look)
+
+
+def _plot_precision_recall(lines: Sequence[TableLine], styles: Styles, axes: Axes) -> None:
+    for f1 in (20, 40, 60, 80):
+        recalls = [f1 / 2 + 0.5 + step * (100 - f1 / 2 - 0.5) / 60 for step in range(61)]
+        curve = [(r, f1 * r / (2 * r - f1)) for r in recalls if f1 * r / (2 * r - f1) <= 101]
+        axes.plot(*zip(*curve, strict=True), color=SOFT, linewidth=0.8, zorder=0)
+        axes.text(100, f1 * 100 / (200 - f1), f"{f1}", color=INK, alpha=0.6, fontsize=7, ha="right", va="bottom")
+
+    def point(line: TableLine) -> tuple[float, float]:
+        return 100 * line.metric("test", "recall").mean, 100 * line.metric("test", "precision").mean
+
+    _plot_points(lines, styles, point, axes)
+    axes.set_xlabel("recall")
+    axes.set_ylabel("precision")
+    axes.set_xlim(0, 101)
+    axes.set_ylim(0, 101)
+
+
+def _plot_cost(lines: Sequence[TableLine], styles: Styles, axes: Axes) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    def point(line: TableLine) -> tuple[float, float]:
+        return max(line.metric("cost", "train_cpu_seconds").mean, 0.01), 100 * line.f1.mean
+
+    _plot_points(lines, styles, point, axes)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("CPU seconds of training")
+    axes.set_ylabel("test F1")
+    axes.set_ylim(0, 100)
+
+
+def _epoch_panels(
+    groups: Groups, styles: Styles, values: Callable[[TableLine], list[float]], ylabel: str
+) -> Iterator[Panel]:
+    """Yield a panel with values by epoch for each group and noise level."""
+    for title, group in groups:
+        for noise in dict.fromkeys(line.condition.noise for line in group):
+            series = [
+                (styles[line.condition.recipe], by_epoch)
+                for line in group
+                if line.condition.noise == noise and (by_epoch := values(line))
+            ]
+            if series:
+                yield Panel(f"{title}, {noise}", partial(_plot_series, series, ylabel))
+
+
+def _plot_series(series: Sequence[tuple[LineStyle, Sequence[float]]], ylabel: str, axes: Axes) -> None:
+    plot_epochs(axes, series, ylabel)
+    if ylabel == "dev F1":
         axes.set_ylim(0, 100)
 
 
-def _curves(
-    lines: Sequence[Line], spec: Spec, look: Mapping[str, LineStyle], values: Values, ylabel: str
-) -> Iterator[Panel]:
-    for title, group in _groups(lines, spec):
-        for gaps in dict.fromkeys(line.place.gaps for line in group):
-            found = [(look[line.place.recipe], values(line)) for line in group if line.place.gaps == gaps]
-            if any(each for _, each in found):
-                yield Panel(f"{title}, {gaps}", _Curves([(drawn, each) for drawn, each in found if each], ylabel))
+def _dev_f1(line: TableLine) -> list[float]:
+    """Mean dev F1 over seeds after each epoch of all stages."""
+    return _means([epoch["dev"]["f1"] for epoch in row["epochs"] if "dev" in epoch] for row in line.rows.values())
 
 
-def _dev(line: Line) -> list[float]:
-    """Mean dev F1 after each epoch of all stages, as far as all seeds went."""
-    return _by_epoch([row["dev"]["f1"] for row in found["epochs"] if "dev" in row] for found in line.rows.values())
+def _missampling(line: TableLine) -> list[float]:
+    """Mean share over seeds of the sampled negatives that are entities, per epoch."""
+    return _means([epoch["missampling"] for epoch in row.get("sampling", ())] for row in line.rows.values())
 
 
-def _missampling(line: Line) -> list[float]:
-    """Mean share of the drawn negatives that are entities, in each epoch."""
-    return _by_epoch([row["missampling"] for row in found.get("sampling", ())] for found in line.rows.values())
+def _means(by_seed: Iterable[Sequence[float]]) -> list[float]:
+    return [100 * mean_std(values).mean for values in zip(*by_seed, strict=False)]
 
 
-def _by_epoch(seeds: Iterable[Sequence[float]]) -> list[float]:
-    return [100 * figure(values).mean for values in zip(*seeds, strict=False)]
-
-
-@dataclass(frozen=True)
-class _Curves:
-    series: Sequence[tuple[LineStyle, Sequence[float]]]
-    ylabel: str
-
-    def __call__(self, axes: Axes) -> None:
-        plot_epochs(axes, self.series, self.ylabel)
-        if self.ylabel == "dev F1":
-            axes.set_ylim(0, 100)
-
-
-def _sampling(lines: Sequence[Line], spec: Spec, look: Mapping[str, LineStyle]) -> Iterator[Figure]:
-    """What became of those that draw negatives, where gold knew which of them were entities."""
-    drawn = [line for line in lines if any("sampling" in row for row in line.rows.values())]
-    shown = {name: look[name] for name in look if any(line.place.recipe == name for line in drawn)}
+def _sampling_figures(lines: Sequence[TableLine], spec: Spec, styles: Styles) -> Iterator[Figure]:
+    """Yield figures of the recipes that sample negatives, where gold showed which of them are entities."""
+    sampled = [line for line in lines if any("sampling" in row for row in line.rows.values())]
+    groups = list(_by_data_and_encoder(sampled, spec))
+    recipes = {line.condition.recipe for line in sampled}
+    legend = {name: style for name, style in styles.items() if name in recipes}
     yield Figure(
         "f1-against-missampling",
-        "F1 against missampling",
-        "Each mark is one training: the share of its negatives that were unlabelled entities, mean over its epochs, "
-        "and its test F1.",
-        [Panel(title, _Missampling(group, look)) for title, group in _groups(drawn, spec)],
-        shown,
+        "F1 by missampling",
+        "One mark per training: the share of its negatives that were unlabeled entities, mean over its epochs, and its "
+        "test F1.",
+        [Panel(title, partial(_plot_missampling, group, styles)) for title, group in groups],
+        legend,
     )
     yield Figure(
         "missampling",
         "Missampling by epoch",
-        "The share of the drawn negatives that were unlabelled entities, mean over seeds.",
-        list(_curves(drawn, spec, look, _missampling, "per cent of negatives")),
-        shown,
+        "Share of the sampled negatives that were unlabeled entities, mean over seeds.",
+        list(_epoch_panels(groups, styles, _missampling, "per cent of negatives")),
+        legend,
     )
-    if len(drawn) < len(lines):  # else these are the training curves
+    if len(sampled) < len(lines):  # otherwise these are the training curves
         yield Figure(
             "f1-of-samplers",
             "F1 of the samplers by epoch",
-            "Dev F1 after each epoch of the recipes that draw negatives, mean over seeds.",
-            list(_curves(drawn, spec, look, _dev, "dev F1")),
-            shown,
+            "Dev F1 after each epoch of the recipes that sample negatives, mean over seeds.",
+            list(_epoch_panels(groups, styles, _dev_f1, "dev F1")),
+            legend,
         )
 
 
-@dataclass(frozen=True)
-class _Missampling:
-    lines: Sequence[Line]
-    look: Mapping[str, LineStyle]
-
-    def __call__(self, axes: Axes) -> None:
-        rows = [(self.look[line.place.recipe], row) for line in self.lines for row in line.rows.values()]
-        for look, row in rows:
+def _plot_missampling(lines: Sequence[TableLine], styles: Styles, axes: Axes) -> None:
+    for line in lines:
+        style = styles[line.condition.recipe]
+        for row in line.rows.values():
             if "sampling" in row:
-                mean = figure([epoch["missampling"] for epoch in row["sampling"]]).mean
+                mean = mean_std([epoch["missampling"] for epoch in row["sampling"]]).mean
                 axes.plot(
-                    [100 * mean], [100 * row["test"]["f1"]], color=look.colour, marker=look.marker, markersize=5.5
+                    [100 * mean], [100 * row["test"]["f1"]], color=style.colour, marker=style.marker, markersize=5.5
                 )
-        axes.set_xlabel("per cent of negatives that are entities")
-        axes.set_ylabel("test F1")
-        axes.set_xlim(left=0)
-        axes.set_ylim(0, 100)
-
-
-def whole_pictures(lines: Sequence[Line], spec: Spec) -> dict[str, str]:
-    """Each picture as an SVG file of its own."""
-    return {picture.name: figure_svg(picture) for picture in pictures(lines, spec)}
+    axes.set_xlabel("per cent of negatives that are entities")
+    axes.set_ylabel("test F1")
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 100)

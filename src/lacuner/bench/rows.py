@@ -31,6 +31,19 @@ def parse_row(text: str, file: Path) -> Row:
     return dict(row)
 
 
+def read_rows(folder: Path) -> dict[str, Row]:
+    """Read the rows of `results.jsonl`, which may have been copied without `cells/`, then those of `cells/`, by key."""
+    rows = read_table(folder / "results.jsonl")
+    rows += [read_row(path) for path in sorted((folder / "cells").glob("*.json"))]
+    return {row["key"]: row for row in rows}
+
+
+def read_table(path: Path) -> list[Row]:
+    """Read a `results.jsonl`; without a file there are no rows."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [parse_row(line, path) for line in lines]
+
+
 def read_row(path: Path) -> Row:
     """Read the file of a single row."""
     return parse_row(path.read_text(encoding="utf-8"), path)

@@ -1,4 +1,4 @@
-"""Run the cells that nobody has run yet, some at a time, and keep each result in a file of its own."""
+"""Run the cells of a benchmark that have no result yet, some at a time, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.bench.datasets import data_hashes
-from lacuner.bench.grid import Cell, Place, lay_out, to_run
-from lacuner.bench.rows import Row, parse_row, read_row, write_row
+from lacuner.bench.grid import Cell, Condition, make_grid, unique_cells
+from lacuner.bench.rows import Row, read_row, read_rows, write_row
 from lacuner.bench.spec import Spec
 from lacuner.bench.worker import code_hash
 from lacuner.errors import LacunerError
@@ -25,19 +25,20 @@ Log = Callable[[str], None]
 
 @dataclass
 class Bench:
-    """What is to be measured, and what has been."""
+    """A benchmark and its results so far."""
 
     spec: Spec
-    laid: Mapping[tuple[Place, int], Cell]
+    grid: Mapping[tuple[Condition, int], Cell]
     rows: dict[str, Row] = field(default_factory=dict)
-    """By key; a row with `error` is a cell that failed."""
+    """Results by key; a row with `error` is a failed cell."""
     ran: int = 0
+    """Number of cells that were run by this process."""
     outdated: int = 0
-    """Rows that are not taken because an encoder of the same name is another one now."""
+    """Number of rows that are not used because the encoder of that name has changed."""
 
     @property
     def cells(self) -> dict[str, Cell]:
-        return to_run(self.laid)
+        return unique_cells(self.grid)
 
     @property
     def failed(self) -> dict[str, Row]:
@@ -49,27 +50,19 @@ class Bench:
 
 
 def open_bench(spec: Spec, data_folder: Path, out: Path) -> Bench:
-    """Lay out a spec's cells, with the results that are there already."""
-    hashes = {name: data_hashes(name, data, data_folder) for name, data in spec.data.items()}
-    bench = Bench(spec, lay_out(spec, hashes))
-    known = _known_rows(out)
-    found = {key: known[key] for key, cell in bench.cells.items() if key in known and _fits(known[key], cell)}
-    bench.rows = {key: row for key, row in found.items() if _has_its_encoder(row)}
-    bench.outdated = len(found) - len(bench.rows)
+    """Make the grid of a spec and read the results that exist in the folder `out`."""
+    bench = Bench(
+        spec, make_grid(spec, {name: data_hashes(name, data, data_folder) for name, data in spec.data.items()})
+    )
+    rows = read_rows(out)
+    matching = {key: rows[key] for key, cell in bench.cells.items() if key in rows and _same_config(rows[key], cell)}
+    bench.rows = {key: row for key, row in matching.items() if _same_encoder(row)}
+    bench.outdated = len(matching) - len(bench.rows)
     return bench
 
 
-def _known_rows(out: Path) -> dict[str, Row]:
-    """Rows of `results.jsonl`, which may have been copied here without the single files, then those of `cells/`."""
-    table = out / "results.jsonl"
-    lines = table.read_text(encoding="utf-8").splitlines() if table.exists() else []
-    rows = [parse_row(line, table) for line in lines]
-    rows += [read_row(path) for path in sorted((out / "cells").glob("*.json"))]
-    return {row["key"]: row for row in rows}
-
-
-def _fits(row: Row, cell: Cell) -> bool:
-    """Whether a default has changed since. A setting that did not exist then is taken to change nothing."""
+def _same_config(row: Row, cell: Cell) -> bool:
+    """Whether the defaults are those of the row. Settings that did not exist then are assumed to change nothing."""
 
     def same(old: Any, new: Any) -> bool:
         if isinstance(old, dict) and isinstance(new, dict):
@@ -79,11 +72,11 @@ def _fits(row: Row, cell: Cell) -> bool:
     return same(row["config"], cell.config)
 
 
-def _has_its_encoder(row: Row) -> bool:
-    """Whether the encoder of that name is the one that the row was made with; who does not have it believes the row."""
-    made = row.get("contents", {}).get("encoder.name")
-    here = made and _fingerprint(row["config"]["encoder"]["name"])
-    return not here or here == made
+def _same_encoder(row: Row) -> bool:
+    """Whether the encoder has the fingerprint of the row's; True if the encoder is not available here."""
+    fingerprint = row.get("contents", {}).get("encoder.name")
+    current = fingerprint and _fingerprint(row["config"]["encoder"]["name"])
+    return not current or current == fingerprint
 
 
 @cache
@@ -151,16 +144,17 @@ class _Progress:
 
     def __init__(self, bench: Bench, missing: Mapping[str, Cell], log: Log) -> None:
         self.total, self.done, self.log, self.start = len(missing), 0, log, time.monotonic()
-        # a cell may stand for several places: prefer the one that names the recipe that really runs
-        laid = sorted(bench.laid.items(), key=lambda at: bench.spec.recipes[at[0][0].recipe].recipe == at[1].recipe)
-        self.names = {cell.key: place for (place, _), cell in laid}
+        # a cell may have several conditions: the last one, which is used, names the recipe that really runs
+        recipes = bench.spec.recipes
+        grid = sorted(bench.grid.items(), key=lambda item: recipes[item[0][0].recipe].recipe == item[1].recipe)
+        self.conditions = {cell.key: condition for (condition, _), cell in grid}
 
     def log_cell(self, cell: Cell, row: Row) -> None:
         self.done += 1
         left = (self.total - self.done) * (time.monotonic() - self.start) / self.done
-        place = self.names[cell.key]
-        gaps = place.gaps if cell.gaps is not None else "no noise"
-        name = f"{place.data}, {gaps}, {place.encoder}, {place.recipe}, seed {cell.seed}"
+        condition = self.conditions[cell.key]
+        noise = condition.noise if cell.noise is not None else "no noise"
+        name = f"{condition.data}, {noise}, {condition.encoder}, {condition.recipe}, seed {cell.seed}"
         if "error" in row:
             result = f"failed: {row['error']}"
         else:

@@ -1,130 +1,136 @@
-"""Rows become figures: mean and spread over seeds, shares of the yardsticks, significance."""
+"""Summarise rows: mean and standard deviation over seeds, shares of the upper bounds, significance."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
-from lacuner.bench.grid import Gaps, Place
+from lacuner.bench.grid import Condition
 from lacuner.bench.rows import Row
 from lacuner.bench.runner import Bench
-from lacuner.bench.spec import LITTLE, Spec
-from lacuner.bench.worker import unpack
+from lacuner.bench.spec import GOLD_SUBSET, Spec
+from lacuner.bench.worker import unpack_counts
 from lacuner.evaluate.significance import Comparison, compare
 
-YARDSTICKS = ("supervised", "oracle")
+UPPER_BOUNDS = ("supervised", "oracle")
 SAMPLES = 2_000
-"""Draws of a comparison: with a hundred of them in a table, five times as many would take minutes."""
+"""Samples per significance test: a table may have a hundred tests, so more would take minutes."""
 
 
-class Figure(NamedTuple):
-    """A mean with its spread: the sample standard deviation, None for a single value."""
+class MeanStd(NamedTuple):
+    """A mean and the sample standard deviation, which is None for a single value."""
 
     mean: float
-    spread: float | None
+    std: float | None
     n: int
 
 
-def figure(values: Sequence[float]) -> Figure:
-    """Mean and spread of some values."""
-    return Figure(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, len(values))
+def mean_std(values: Sequence[float]) -> MeanStd:
+    """Return mean and standard deviation.
+
+    >>> mean_std([1.0, 3.0])
+    MeanStd(mean=2.0, std=1.4142135623730951, n=2)
+    """
+    return MeanStd(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, len(values))
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of the table: a recipe in one place, with its rows by seed."""
+class TableLine:
+    """One line of the results table: a condition with its rows and errors by seed."""
 
-    place: Place
+    condition: Condition
     rows: Mapping[int, Row]
     errors: Mapping[int, str]
     of_supervised: float | None = None
+    """Share of the F1 of `supervised`."""
     of_oracle: float | None = None
 
-    def values(self, part: str, name: str) -> Figure:
-        return figure([row[part][name] for row in self.rows.values()])
+    def metric(self, part: str, name: str) -> MeanStd:
+        """Return a number of the rows over the seeds, such as `metric("test", "f1")`."""
+        return mean_std([row[part][name] for row in self.rows.values()])
 
     @property
-    def f1(self) -> Figure:
-        return self.values("test", "f1")
+    def f1(self) -> MeanStd:
+        return self.metric("test", "f1")
 
     def as_json(self) -> dict[str, Any]:
-        place = {"data": self.place.data, "noise": str(self.place.gaps), "encoder": self.place.encoder}
-        place |= {"recipe": self.place.recipe}
+        condition = {name: str(value) for name, value in self.condition._asdict().items()}
         if not self.rows:
-            return {**place, "n": 0, "errors": dict(self.errors)}
-        scores = {name: self.values("test", name) for name in ("precision", "recall", "f1")}
-        figures = {name: {"mean": found.mean, "spread": found.spread} for name, found in scores.items()}
+            return {**condition, "n": 0, "errors": dict(self.errors)}
+        metrics = {name: self.metric("test", name) for name in ("precision", "recall", "f1")}
+        scores = {name: {"mean": metric.mean, "spread": metric.std} for name, metric in metrics.items()}
         shares = {"of_supervised": self.of_supervised, "of_oracle": self.of_oracle}
-        return {**place, "n": len(self.rows), **figures, **shares, "errors": dict(self.errors)}
+        return {**condition, "n": len(self.rows), **scores, **shares, "errors": dict(self.errors)}
 
 
-def summarise(bench: Bench) -> list[Line]:
-    """The lines of the table in the order of the spec; without those of which nothing is known yet."""
-    lines: dict[Place, Line] = {}
-    for place in dict.fromkeys(place for place, _ in bench.laid):
-        keys = {seed: bench.laid[place, seed].key for seed in bench.spec.seeds}
-        rows = {seed: bench.finished[key] for seed, key in keys.items() if key in bench.finished}
-        errors = {seed: bench.failed[key]["error"] for seed, key in keys.items() if key in bench.failed}
+def summarise(bench: Bench) -> list[TableLine]:
+    """Return the lines of the table in the order of the spec, without conditions that have no row yet."""
+    lines: dict[Condition, TableLine] = {}
+    finished, failed = bench.finished, bench.failed
+    for condition in dict.fromkeys(condition for condition, _ in bench.grid):
+        keys = {seed: bench.grid[condition, seed].key for seed in bench.spec.seeds}
+        rows = {seed: finished[key] for seed, key in keys.items() if key in finished}
+        errors = {seed: failed[key]["error"] for seed, key in keys.items() if key in failed}
         if rows or errors:
-            lines[place] = Line(place, rows, errors)
-    heads = {place: _head(line) for place, line in lines.items()}
-    return [_with_shares(line, lines, heads, bench.spec) for line in lines.values()]
+            lines[condition] = TableLine(condition, rows, errors)
+    return [
+        replace(
+            line,
+            of_supervised=_share_of("supervised", line, lines, bench.spec),
+            of_oracle=_share_of("oracle", line, lines, bench.spec),
+        )
+        for line in lines.values()
+    ]
 
 
-def _head(line: Line) -> str | None:
+def _share_of(recipe: str, line: TableLine, lines: Mapping[Condition, TableLine], spec: Spec) -> float | None:
+    """Return the share of an upper bound's F1, of the one with the same head if there is any."""
+    names = [name for name, each in spec.recipes.items() if each.recipe == recipe]
+    bounds = [lines[key] for name in names if (key := line.condition._replace(recipe=name)) in lines]
+    if not bounds:
+        return None
+    bound = next((bound for bound in bounds if _head_kind(bound) == _head_kind(line)), bounds[0])
+    seeds = [seed for seed in line.rows if seed in bound.rows]
+    own_f1, bound_f1 = (sum(each.rows[seed]["test"]["f1"] for seed in seeds) for each in (line, bound))
+    return own_f1 / bound_f1 if bound_f1 else None
+
+
+def _head_kind(line: TableLine) -> str | None:
     for row in line.rows.values():
         return str(((row.get("model") or row["config"]).get("head") or {}).get("kind"))
     return None
 
 
-def _with_shares(line: Line, lines: Mapping[Place, Line], heads: Mapping[Place, str | None], spec: Spec) -> Line:
-    """The line with its share of what the yardsticks reach; of those with the same head if there are any."""
-    shares: list[float | None] = []
-    for yardstick in YARDSTICKS:
-        names = [name for name, recipe in spec.recipes.items() if recipe.recipe == yardstick]
-        found = [place for name in names if (place := line.place._replace(recipe=name)) in lines]
-        best = next((place for place in found if heads[place] == heads[line.place]), found[0] if found else None)
-        shares.append(None if best is None else _share(line, lines[best]))
-    return Line(line.place, line.rows, line.errors, *shares)
+class GoldEquivalent(NamedTuple):
+    """The amount of gold that plain supervised training needs for the F1 of a recipe with a gold subset."""
 
-
-def _share(line: Line, other: Line) -> float | None:
-    """The mean F1 of one over that of the other, over the seeds that both have."""
-    seeds = [seed for seed in line.rows if seed in other.rows]
-    mine, yours = (sum(each.rows[seed]["test"]["f1"] for seed in seeds) for each in (line, other))
-    return mine / yours if yours else None
-
-
-class Saved(NamedTuple):
-    """What a recipe makes of little gold, and how much of it plain supervised training would need for as much F1."""
-
-    place: Place
+    condition: Condition
     f1: float
     needed: float
-    """In the unit of the spec, by a straight line between the two nearest amounts, which are taken as logarithms."""
+    """In the unit of the spec, interpolated linearly over the logarithm of the amount."""
 
 
-def gold_saved(lines: Sequence[Line], spec: Spec) -> Iterator[Saved]:
-    """Of each recipe and amount of gold; infinite where `supervised` never gets there, 0 where it always has more."""
+def gold_equivalents(lines: Sequence[TableLine], spec: Spec) -> Iterator[GoldEquivalent]:
+    """Yield one for each recipe and amount; infinite above the best F1 of `supervised`, 0 below its lowest."""
     name = next((name for name, recipe in spec.recipes.items() if recipe.recipe == "supervised"), "")
-    known = [line for line in lines if line.place.gaps.kind == LITTLE and line.rows]
-    for line in known:
-        place, f1 = line.place, line.f1.mean
+    subset_lines = [line for line in lines if line.condition.noise.kind == GOLD_SUBSET and line.rows]
+    for line in subset_lines:
+        condition, noise = line.condition, line.condition.noise
         curve = {
-            other.place.gaps.rate: other.f1.mean
-            for other in known
-            if other.place == place._replace(recipe=name, gaps=place.gaps._replace(rate=other.place.gaps.rate))
+            other.condition.noise.rate: other.f1.mean
+            for other in subset_lines
+            if other.condition == condition._replace(recipe=name, noise=noise._replace(rate=other.condition.noise.rate))
         }
-        if place.recipe != name and len(curve) > 1:
-            yield Saved(place, f1, _amount_for(f1, sorted(curve.items())))
+        if condition.recipe != name and len(curve) > 1:
+            yield GoldEquivalent(condition, line.f1.mean, _interpolate(line.f1.mean, sorted(curve.items())))
 
 
-def _amount_for(f1: float, curve: Sequence[tuple[float, float]]) -> float:
-    """Where a curve first reaches a value."""
+def _interpolate(f1: float, curve: Sequence[tuple[float, float]]) -> float:
+    """Return the amount at which a curve of (amount, F1) first reaches a value."""
     if f1 < curve[0][1]:
         return 0.0
     for (less, low), (more, high) in pairwise(curve):
@@ -133,34 +139,34 @@ def _amount_for(f1: float, curve: Sequence[tuple[float, float]]) -> float:
     return inf
 
 
-class Tested(NamedTuple):
-    """Two recipes in the same place, compared."""
+class PairedTest(NamedTuple):
+    """Significance of the difference between two recipes under the same condition."""
 
-    data: str
-    gaps: Gaps
-    encoder: str
-    first: str
+    condition: Condition
+    """With the name of the first recipe."""
     second: str
     seeds: int
-    found: Comparison
+    result: Comparison
 
 
-def comparisons(lines: Sequence[Line], spec: Spec) -> Iterator[Tested]:
-    """Every pair of the spec wherever both are. The counts of all common seeds are added up, sentence by sentence."""
-    by_place = {line.place: line for line in lines}
-    for place in dict.fromkeys(line.place._replace(recipe="") for line in lines):
-        for first, second in _pairs(spec):
-            one, two = (by_place.get(place._replace(recipe=name)) for name in (first, second))
-            seeds = [seed for seed in one.rows if seed in two.rows] if one and two else []
-            if not one or not two or all(one.rows[seed]["key"] == two.rows[seed]["key"] for seed in seeds):
+def paired_tests(lines: Sequence[TableLine], spec: Spec) -> Iterator[PairedTest]:
+    """Test every pair of the spec wherever both have rows. Counts per sentence are summed over the common seeds."""
+    by_condition = {line.condition: line for line in lines}
+    for shared in dict.fromkeys(line.condition._replace(recipe="") for line in lines):
+        for names in _pairs(spec):
+            first, second = (by_condition.get(shared._replace(recipe=name)) for name in names)
+            seeds = [seed for seed in first.rows if seed in second.rows] if first and second else []
+            if not first or not second or all(first.rows[seed]["key"] == second.rows[seed]["key"] for seed in seeds):
                 continue
-            counts = [sum(unpack(line.rows[seed]["sentences_test"]) for seed in seeds) for line in (one, two)]
-            yield Tested(*place[:3], first, second, len(seeds), compare(*counts, samples=SAMPLES))  # type: ignore[arg-type]
+            counts = [
+                sum(unpack_counts(line.rows[seed]["sentences_test"]) for seed in seeds) for line in (first, second)
+            ]
+            yield PairedTest(first.condition, names[1], len(seeds), compare(*counts, samples=SAMPLES))  # type: ignore[arg-type]
 
 
 def _pairs(spec: Spec) -> Sequence[tuple[str, str]]:
     if spec.compare is not None:
         return spec.compare
     trust = next((name for name, recipe in spec.recipes.items() if recipe.recipe == "trust"), None)
-    others = [name for name, recipe in spec.recipes.items() if recipe.recipe not in ("trust", *YARDSTICKS)]
+    others = [name for name, recipe in spec.recipes.items() if recipe.recipe not in ("trust", *UPPER_BOUNDS)]
     return [(name, trust) for name in others] if trust else []

@@ -1,4 +1,4 @@
-"""The results as Markdown. Everything above the heading `Cost` is the same each time; time and memory are below."""
+"""The results as Markdown. Only the part below the heading `Cost` differs when the same cells are run again."""
 
 from __future__ import annotations
 
@@ -6,155 +6,161 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from lacuner.bench.runner import Bench
-from lacuner.bench.summary import Figure, Line, Saved, Tested, gold_saved
+from lacuner.bench.summary import GoldEquivalent, MeanStd, PairedTest, TableLine, gold_equivalents
 
 COST = "## Cost"
-
-
-def percent(value: Figure | float | None) -> str:
-    """`81.3 ± 0.4`: per cent, with the spread if there is one."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{100 * value:.1f}"
-    return f"{100 * value.mean:.1f}" + ("" if value.spread is None else f" ± {100 * value.spread:.1f}")
-
-
-def chance(p: float) -> str:
-    """A probability from a limited number of draws."""
-    return "under 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def table(bench: Bench, lines: Sequence[Line], tested: Sequence[Tested], command: str) -> str:
-    """The whole page."""
-    seeds = ", ".join(map(str, bench.spec.seeds))
-    parts = [
-        "# Results",
-        f"Made by `{command.replace('`', '')}`, seeds {seeds}; {len(bench.finished):,} of {len(bench.cells):,} cells "
-        f"are finished, {len(bench.failed):,} failed.",
-        "Exact span and type, micro-averaged over the test sentences, in per cent: mean ± sample standard deviation "
-        "over n seeds. *Of supervised* and *of oracle*: the share of their F1 that a recipe keeps (of those with the "
-        "same head where there are any, otherwise of the first).",
-    ]
-    codes = len({row["code"] for row in bench.finished.values()})
-    if codes > 1:
-        parts.append(f"The cells were made by {codes} versions of the code.")
-    parts += ["## F1 at a glance", glance(lines)]
-    for data in dict.fromkeys(line.place.data for line in lines):
-        mine = [line for line in lines if line.place.data == data and line.rows]
-        header = ("noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle", "boundary F1")
-        parts += [f"## {plain(data)}", markdown((*header, "dev F1"), map(_cells, mine))]
-    rows = bench.finished.values()
-    if rows and all("accuracy" in row for row in rows):  # those of earlier versions have none
-        parts += ["## Accuracy", _ACCURACY, _accuracy([line for line in lines if line.rows])]
-    if saved := list(gold_saved(lines, bench.spec)):
-        parts += ["## Gold saved", _SAVED, _saved(saved)]
-    if tested:
-        parts += ["## Significance", _SIGNIFICANCE, _tested(tested)]
-    if bench.failed:
-        parts += ["## Failed", _failed(lines)]
-    return "\n\n".join([*parts, COST, _COST, _cost(lines)]) + "\n"
-
-
+_CONDITION = ("data", "noise", "encoder", "recipe")
 _SIGNIFICANCE = (
-    "Difference in F1 (points) between two recipes, with its 95 % interval, and how likely chance alone would bring "
-    "as much: by paired bootstrap and by approximate randomisation over the test sentences (2,000 draws each, "
-    "two-sided; the counts of all seeds are added up)."
+    "Difference in F1 (points) between two recipes with its 95 % interval, and p-values of the paired bootstrap and of "
+    "approximate randomisation over the test sentences (2,000 samples each, two-sided; counts are summed over seeds)."
 )
-_ACCURACY = "The share of words, of gold's spans and of whole sentences that are right, in per cent."
-_SAVED = (
-    "How much gold `supervised` would need for the same mean F1, by a straight line between its neighbouring amounts "
-    "(as logarithms); *more* than its largest, or *less* than its smallest, says no more than that."
+_ACCURACY = "Share of words, gold spans and whole sentences that are correct, in per cent."
+_GOLD_EQUIVALENT = (
+    "The amount of gold that `supervised` needs for the same mean F1, interpolated over the logarithm of the amount; "
+    "*more* than its largest amount, *less* than its smallest."
 )
 _COST = "CPU seconds of training and of testing (one thread), and peak memory of the process, means over the seeds."
 
 
-def glance(lines: Sequence[Line]) -> str:
-    """F1 of each recipe, one column a kind of noise."""
-    known = {line.place: line for line in lines if line.rows}
-    columns = list(dict.fromkeys(place.gaps for place in known))
-    rows = []
-    for place in dict.fromkeys(place._replace(gaps=columns[0]) for place in known):
-        found = [known.get(place._replace(gaps=gaps)) for gaps in columns]
-        counts = sorted({len(line.rows) for line in found if line})
-        f1 = ["" if line is None else percent(line.f1) for line in found]
-        rows.append(
-            [place.data, place.encoder, place.recipe, *f1, " to ".join(map(str, sorted({counts[0], counts[-1]})))]
+def format_percent(value: MeanStd | float | None) -> str:
+    """Format a share in per cent, with its standard deviation if there is one.
+
+    >>> format_percent(MeanStd(0.813, 0.0042, 3)), format_percent(0.5)
+    ('81.3 ± 0.4', '50.0')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{100 * value:.1f}"
+    return f"{100 * value.mean:.1f}" + ("" if value.std is None else f" ± {100 * value.std:.1f}")
+
+
+def format_p_value(p: float) -> str:
+    """Format a p-value that was estimated from a limited number of samples.
+
+    >>> format_p_value(0.0), format_p_value(0.25)
+    ('under 0.001', '0.250')
+    """
+    return "under 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def results_markdown(bench: Bench, lines: Sequence[TableLine], tests: Sequence[PairedTest], command: str) -> str:
+    """Return the whole page."""
+    seeds = ", ".join(map(str, bench.spec.seeds))
+    with_rows = [line for line in lines if line.rows]
+    rows = bench.finished.values()
+    parts = [
+        "# Results",
+        f"Written by `{command.replace('`', '')}`, seeds {seeds}; {len(rows):,} of {len(bench.cells):,} cells are "
+        f"finished, {len(bench.failed):,} failed.",
+        "Exact span and type, micro-averaged over the test sentences, in per cent: mean ± sample standard deviation "
+        "over n seeds. *Of supervised* and *of oracle*: the share of their F1 that a recipe reaches (with the same "
+        "head where available, otherwise of the first).",
+    ]
+    versions = len({row["code"] for row in rows})
+    if versions > 1:
+        parts.append(f"The rows come from {versions} versions of the code.")
+    parts += ["## F1 at a glance", _overview(with_rows)]
+    for data in dict.fromkeys(line.condition.data for line in lines):
+        header = ("noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle", "boundary F1")
+        table = markdown_table(
+            (*header, "dev F1"), [_scores(line) for line in with_rows if line.condition.data == data]
         )
-    return markdown(("data", "encoder", "recipe", *map(str, columns), "n"), rows)
+        parts += [f"## {escape_markdown(data)}", table]
+    if rows and all("accuracy" in row for row in rows):  # rows of earlier versions have none
+        parts += ["## Accuracy", _ACCURACY, _accuracy(with_rows)]
+    if equivalents := list(gold_equivalents(lines, bench.spec)):
+        parts += ["## Gold saved", _GOLD_EQUIVALENT, _gold_equivalents(equivalents)]
+    if tests:
+        parts += ["## Significance", _SIGNIFICANCE, _significance(tests)]
+    if bench.failed:
+        parts += ["## Failed", _failures(lines)]
+    return "\n\n".join([*parts, COST, _COST, _cost(with_rows)]) + "\n"
 
 
-def _cells(line: Line) -> list[str]:
-    place = line.place
-    scores = [percent(line.values("test", name)) for name in ("precision", "recall", "f1")]
-    dev = [row["dev"]["f1"] for row in line.rows.values() if row["dev"]]
-    shares = [percent(line.of_supervised), percent(line.of_oracle), percent(line.values("boundary", "f1"))]
-    found = "" if not dev else percent(sum(dev) / len(dev))
-    return [str(place.gaps), place.encoder, place.recipe, *scores, str(len(line.rows)), *shares, found]
-
-
-def _tested(tested: Iterable[Tested]) -> str:
-    header = ("data", "noise", "encoder", "recipe", "against", "difference", "95 %", "bootstrap", "randomisation", "n")
-    return markdown(
-        header,
-        (
-            [
-                each.data,
-                str(each.gaps),
-                each.encoder,
-                each.first,
-                each.second,
-                f"{100 * each.found.difference:+.1f}",
-                f"{100 * each.found.low:+.1f} to {100 * each.found.high:+.1f}",
-                chance(each.found.bootstrap),
-                chance(each.found.randomisation),
-                str(each.seeds),
-            ]
-            for each in tested
-        ),
-    )
-
-
-def _accuracy(lines: Sequence[Line]) -> str:
-    kinds = ("words", "spans", "sentences")
-    rows = [[*map(str, line.place), *[percent(line.values("accuracy", kind)) for kind in kinds]] for line in lines]
-    return markdown(("data", "noise", "encoder", "recipe", *kinds), rows)
-
-
-def _saved(saved: Sequence[Saved]) -> str:
+def _overview(lines: Sequence[TableLine]) -> str:
+    """F1 of each recipe, one column per kind of noise."""
+    by_condition = {line.condition: line for line in lines}
+    levels = list(dict.fromkeys(condition.noise for condition in by_condition))
     rows = []
-    for place, f1, needed in saved:
-        times = "more" if needed == inf else "less" if needed == 0 else f"{needed / place.gaps.rate:.1f}"
-        amount = "" if needed in (0, inf) else str(place.gaps._replace(rate=float(f"{needed:.3g}"), weak=None))
-        rows.append([*map(str, place), percent(f1), amount, times])
-    return markdown(("data", "noise", "encoder", "recipe", "F1", "supervised needs", "times as much"), rows)
+    for condition in dict.fromkeys(condition._replace(noise=levels[0]) for condition in by_condition):
+        found = [by_condition.get(condition._replace(noise=noise)) for noise in levels]
+        counts = [len(line.rows) for line in found if line]
+        f1 = ["" if line is None else format_percent(line.f1) for line in found]
+        n = " to ".join(map(str, sorted({min(counts), max(counts)})))
+        rows.append([condition.data, condition.encoder, condition.recipe, *f1, n])
+    return markdown_table(("data", "encoder", "recipe", *map(str, levels), "n"), rows)
 
 
-def _failed(lines: Sequence[Line]) -> str:
-    rows = [[*map(str, line.place), str(seed), error] for line in lines for seed, error in sorted(line.errors.items())]
-    return markdown(("data", "noise", "encoder", "recipe", "seed", "why"), rows)
+def _scores(line: TableLine) -> list[str]:
+    _, noise, encoder, recipe = line.condition
+    scores = [format_percent(line.metric("test", name)) for name in ("precision", "recall", "f1")]
+    shares = [format_percent(share) for share in (line.of_supervised, line.of_oracle, line.metric("boundary", "f1"))]
+    dev = [row["dev"]["f1"] for row in line.rows.values() if row["dev"]]
+    dev_f1 = format_percent(sum(dev) / len(dev)) if dev else ""
+    return [str(noise), encoder, recipe, *scores, str(len(line.rows)), *shares, dev_f1]
 
 
-def _cost(lines: Sequence[Line]) -> str:
+def _significance(tests: Iterable[PairedTest]) -> str:
+    header = (*_CONDITION, "against", "difference", "95 %", "bootstrap", "randomisation", "n")
+    rows = []
+    for condition, second, seeds, result in tests:
+        interval = f"{100 * result.low:+.1f} to {100 * result.high:+.1f}"
+        p_values = [format_p_value(p) for p in (result.bootstrap, result.randomisation)]
+        rows.append([*map(str, condition), second, f"{100 * result.difference:+.1f}", interval, *p_values, str(seeds)])
+    return markdown_table(header, rows)
+
+
+def _accuracy(lines: Sequence[TableLine]) -> str:
+    kinds = ("words", "spans", "sentences")
+    rows = [
+        [*map(str, line.condition), *[format_percent(line.metric("accuracy", kind)) for kind in kinds]]
+        for line in lines
+    ]
+    return markdown_table((*_CONDITION, *kinds), rows)
+
+
+def _gold_equivalents(equivalents: Sequence[GoldEquivalent]) -> str:
+    rows = []
+    for condition, f1, needed in equivalents:
+        factor = "more" if needed == inf else "less" if needed == 0 else f"{needed / condition.noise.rate:.1f}"
+        noise = condition.noise._replace(rate=float(f"{needed:.3g}"), weak=None)
+        amount = "" if needed in (0, inf) else str(noise)
+        rows.append([*map(str, condition), format_percent(f1), amount, factor])
+    return markdown_table((*_CONDITION, "F1", "supervised needs", "times as much"), rows)
+
+
+def _failures(lines: Sequence[TableLine]) -> str:
+    rows = [
+        [*map(str, line.condition), str(seed), error] for line in lines for seed, error in sorted(line.errors.items())
+    ]
+    return markdown_table((*_CONDITION, "seed", "why"), rows)
+
+
+def _cost(lines: Sequence[TableLine]) -> str:
     rows = []
     for line in lines:
-        if line.rows:
-            train, test, peak = (
-                line.values("cost", name).mean for name in ("train_cpu_seconds", "test_cpu_seconds", "peak_mb")
-            )
-            rows.append([*map(str, line.place), f"{train:.1f}", f"{test:.1f}", f"{peak:.0f}"])
-    return markdown(("data", "noise", "encoder", "recipe", "training (s)", "test (s)", "peak (MB)"), rows)
+        train, test, peak = (
+            line.metric("cost", name).mean for name in ("train_cpu_seconds", "test_cpu_seconds", "peak_mb")
+        )
+        rows.append([*map(str, line.condition), f"{train:.1f}", f"{test:.1f}", f"{peak:.0f}"])
+    return markdown_table((*_CONDITION, "training (s)", "test (s)", "peak (MB)"), rows)
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; names in it are text, never markup."""
-    cells = [[plain(cell) for cell in row] for row in rows]
-    lines = [list(header), ["---"] * len(header), *cells]
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; text in its rows is escaped.
+
+    >>> print(markdown_table(("recipe", "F1"), [("a|b", "50.0")]))
+    | recipe | F1 |
+    | --- | --- |
+    | a\\|b | 50.0 |
+    """
+    lines = [header, ["---"] * len(header), *([escape_markdown(text) for text in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def plain(text: str) -> str:
-    """Text that neither breaks a Markdown table nor becomes a tag or a link."""
+def escape_markdown(text: str) -> str:
+    """Escape text so that it neither breaks a Markdown table nor becomes a tag or a link."""
     for sign in "\\`*[]<>|":
         text = text.replace(sign, "&lt;" if sign == "<" else f"\\{sign}")
     return " ".join(text.split())

@@ -34,7 +34,7 @@ def bench(
     from lacuner.bench.outputs import write_results
     from lacuner.bench.runner import open_bench, run_bench
     from lacuner.bench.spec import load_spec
-    from lacuner.bench.table import percent
+    from lacuner.bench.table import format_percent
 
     settings = tuple(set_ or ())
     arguments = [part for setting in settings for part in ("--set", setting)]
@@ -56,11 +56,11 @@ def bench(
     else:
         rows = [
             (
-                *map(str, line.place),
-                *[percent(line.values("test", name)) for name in ("precision", "recall", "f1")],
+                *map(str, line.condition),
+                *[format_percent(line.metric("test", name)) for name in ("precision", "recall", "f1")],
                 len(line.rows),
-                percent(line.of_supervised),
-                percent(line.of_oracle),
+                format_percent(line.of_supervised),
+                format_percent(line.of_oracle),
             )
             for line in lines
             if line.rows
