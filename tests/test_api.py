@@ -84,7 +84,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (lambda: corrupt(GOLD, 0.5), TypeError, "noise: expected lacuner.noise.corrupt.Noise, got builtins.float"),
     (lambda: train("trust", weak=GOLD, config={"epochs": 1}), TypeError, "config: expected .* got builtins.dict; use"),
     (lambda: train("roster", weak=GOLD, config=PartialConfig()), TypeError, "expected lacuner.recipes.roster.Config"),
-    (lambda: train(weak=GOLD, config=PartialConfig()), ConfigError, "auto takes settings"),
+    (lambda: train(weak=GOLD, config=PartialConfig()), ConfigError, "takes settings, not a config"),
     (lambda: train("partial", weak=GOLD, config=PartialConfig(), settings=["a=1"]), ConfigError, "either config or"),
     (lambda: train("magic", weak=GOLD), ConfigError, "there is no recipe 'magic'"),
     (lambda: config_for("magic"), ConfigError, "there is no recipe 'magic'"),

@@ -199,7 +199,7 @@ def train(  # noqa: PLR0913
     elif settings:
         raise ConfigError("give either config or settings, not both")
     elif recipe == "auto":
-        raise ConfigError("recipe auto takes settings, not a config: its recipe is not known yet")
+        raise ConfigError("recipe `auto` takes settings, not a config: its recipe is not known yet")
     else:
         _expect(config, _config_class(recipe), "config", f"use config_for({recipe!r}, ...)")
     splits = {role: list(_documents(data[role], role, complete=role != "weak")) for role in roles}

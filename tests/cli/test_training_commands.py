@@ -3,12 +3,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from lacuner.cli.recipes import GROUPS
 from lacuner.corpus import read, write
 from lacuner.data import Document
 from lacuner.noise import Noise, corrupt
@@ -112,6 +114,27 @@ def test_recipes_are_listed_and_explained(run: Run) -> None:
     assert "there is no recipe" in run("recipes", "magic", status=2).stderr
 
 
+def test_recipes_are_grouped_with_paper_and_year(run: Run) -> None:
+    facts = json.loads(run("recipes", "--json").stdout)
+    assert {recipe["group"] for recipe in facts.values()} <= set(GROUPS)
+    lines = [line.strip() for line in run("recipes").stdout.splitlines()]
+    starts = [lines.index(group.capitalize()) for group in GROUPS if group.capitalize() in lines]
+    assert starts == sorted(starts)
+    for name, recipe in facts.items():
+        [number] = [number for number, line in enumerate(lines) if line.split()[:1] == [name]]
+        assert recipe["Summary"] in lines[number] and recipe["paper"] in lines[number]
+        heading = max(start for start in starts if start < number)
+        assert lines[heading] == recipe["group"].capitalize()
+
+
+def test_each_setting_has_lines_of_its_own(run: Run) -> None:
+    out = run("recipes", "roster").stdout
+    settings = out.partition("Settings:\n")[2].splitlines()
+    assert len(settings) > 20
+    for line in settings:
+        assert re.match(r"  [\w.]+ = |      \S", line) and len(line) <= 100, line
+
+
 def test_going_on_from_another_run(run: Run, tmp_path: Path) -> None:
     docs = demo_corpus().train[:20]
     write(docs, tmp_path / "gold.jsonl")
@@ -120,9 +143,9 @@ def test_going_on_from_another_run(run: Run, tmp_path: Path) -> None:
     done = run("train", "--recipe", "finetune", "--from", "a 'b'", "--gold", "gold.jsonl", *quick, "c")
     assert "finetune: going on with a 'b'" in done.stderr and "model: c/model" in done.stdout
     for args, sentence in (
-        (("--recipe", "finetune"), "recipe finetune needs --from RUN"),
-        (("--recipe", "supervised", "--from", "c"), "recipe supervised trains from scratch: --from is for"),
-        (("--from", "c"), "--from is for finetune"),
+        (("--recipe", "finetune"), "needs --from RUN"),
+        (("--recipe", "supervised", "--from", "c"), "recipe `supervised` trains from scratch: --from is for"),
+        (("--from", "c"), "--from is for `finetune`"),
         (("--recipe", "finetune", "--from", "nowhere"), "nowhere: cannot read what start names"),
     ):
         failed = run("train", *args, "--gold", "gold.jsonl", *quick, "d", status=2)

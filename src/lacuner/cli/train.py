@@ -47,7 +47,7 @@ def train(
     settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start_setting(recipe, from_)]
     recipe_config = settings_for(recipe, [role for role, paths in files.items() if paths], config, settings)
     if getattr(recipe_config, "start", "") is None:  # before anything is read
-        raise ConfigError(f"recipe {recipe} needs --from RUN")
+        raise ConfigError(f"recipe `{recipe}` needs --from RUN")
     trained = train_documents(recipe, Splits(**read_splits(files, inputs)), out, recipe_config, seed, log)
     issues, model_folder = trained.suspects, trained.run.model_folder
     if json:
@@ -72,7 +72,7 @@ def _start_setting(recipe: str, run: Path | None) -> list[str]:
     if run is None:
         return []
     if recipe == "auto" or (recipe in RECIPES and "start" not in RECIPES[recipe].Config.model_fields):
-        raise ConfigError(f"recipe {recipe} trains from scratch: --from is for finetune")
+        raise ConfigError(f"recipe `{recipe}` trains from scratch: --from is for `finetune`")
     return [f"start={dumps(str(run))}"]
 
 
