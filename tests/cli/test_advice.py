@@ -68,7 +68,7 @@ def test_train_takes_the_advice(run: Run, corpora: Path) -> None:
         (["train", "--weak", "weak.jsonl", "--out", "r", "--set", "frequent=9"], "auto chose the recipe"),
     ],
 )
-def test_a_users_mistake_is_one_sentence(run: Run, corpora: Path, args: list[str], words: str) -> None:
+def test_wrong_input_is_one_sentence(run: Run, corpora: Path, args: list[str], words: str) -> None:
     assert words in run(*args, status=2).stderr.strip().splitlines()[-1]
 
 

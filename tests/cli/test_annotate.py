@@ -56,7 +56,7 @@ def test_every_mistake_in_the_spreadsheet_is_one_sentence_with_its_line(run: Run
         ("terms.doc", b"x\ty\n", "terms.doc"),
     ],
 )
-def test_a_file_of_which_nothing_can_be_used(run: Run, texts: Path, name: str, data: bytes, words: str) -> None:
+def test_an_unusable_gazetteer(run: Run, texts: Path, name: str, data: bytes, words: str) -> None:
     (texts / name).write_bytes(data)
     done = run("annotate", "texts", "--dictionary", name, "--out", "weak.jsonl", status=2)
     assert words in done.stderr
@@ -127,7 +127,7 @@ def test_incomplete_gold_is_explained(run: Run, texts: Path) -> None:
     assert "1 of 2 documents have gold" in done.stderr
 
 
-def test_stop_lists_hold_for_rules(run: Run, texts: Path) -> None:
+def test_stop_lists_apply_to_patterns(run: Run, texts: Path) -> None:
     (texts / "stop.txt").write_text("VELTAZINE\nMara\n")
     args = ("annotate", "texts", "--regex", r"DRUG=\w+zine", "--regex", "PERSON=Will", "--capitalised")
     run(*args, "--stop", "stop.txt", "--out", "w.jsonl")
@@ -152,18 +152,18 @@ def test_sources_of_the_same_name_are_numbered(run: Run, texts: Path) -> None:
 PLACES = [Document(f"d{i}", f"{name} is a lake") for i, name in enumerate(("Alda", "Brim", "Cor", "Alda"))]
 
 
-def truth(name: str, id: str) -> Document:
+def gold_doc(name: str, id: str) -> Document:
     return Document(id, f"{name} is a lake", spans=(Span(0, len(name), "LAKE"),))
 
 
 @pytest.mark.parametrize(
     "gold",
     [
-        [truth("Brim", "d1")],
-        [truth("Cor", "d2"), truth("Alda", "d0")],
-        [truth("Alda", "d0"), truth("Brim", "d1"), truth("Cor", "d2")],
-        [truth("Brim", "0"), truth("Cor", "1")],
-        [truth("Alda", "d3"), truth("Alda", "d0")],
+        [gold_doc("Brim", "d1")],
+        [gold_doc("Cor", "d2"), gold_doc("Alda", "d0")],
+        [gold_doc("Alda", "d0"), gold_doc("Brim", "d1"), gold_doc("Cor", "d2")],
+        [gold_doc("Brim", "0"), gold_doc("Cor", "1")],
+        [gold_doc("Alda", "d3"), gold_doc("Alda", "d0")],
     ],
 )
 def test_gold_for_some_of_the_documents(run: Run, tmp_path: Path, gold: list[Document]) -> None:
@@ -181,11 +181,11 @@ def test_gold_for_some_of_the_documents(run: Run, tmp_path: Path, gold: list[Doc
 @pytest.mark.parametrize(
     ("gold", "sentence"),
     [
-        ([truth("Brum", "d1")], "gold document 'd1' has another text in the corpus, from character 2"),
-        ([truth("Alda", "d0"), truth("Dun", "x")], "gold.jsonl:2: gold document 'x' is not in the corpus"),
-        ([truth("Dun", "1")], "gold.jsonl:1: gold document '1' is not in the corpus"),
-        ([truth("Alda", "d0")] * 3, "gold document 'd0' is not in the corpus"),
-        ([*(truth(doc.text[:-10], doc.id) for doc in PLACES), truth("Dun", "x")], "'x' is not in the corpus"),
+        ([gold_doc("Brum", "d1")], "gold document 'd1' has another text in the corpus, from character 2"),
+        ([gold_doc("Alda", "d0"), gold_doc("Dun", "x")], "gold.jsonl:2: gold document 'x' is not in the corpus"),
+        ([gold_doc("Dun", "1")], "gold.jsonl:1: gold document '1' is not in the corpus"),
+        ([gold_doc("Alda", "d0")] * 3, "gold document 'd0' is not in the corpus"),
+        ([*(gold_doc(doc.text[:-10], doc.id) for doc in PLACES), gold_doc("Dun", "x")], "'x' is not in the corpus"),
         ([], "gold.jsonl: no document"),
     ],
 )  # fmt: skip
@@ -198,7 +198,7 @@ def test_gold_for_other_documents(run: Run, tmp_path: Path, gold: list[Document]
     assert not (tmp_path / "w.jsonl").exists()
 
 
-def test_entries_that_are_not_looked_for_are_counted(run: Run, texts: Path) -> None:
+def test_entries_that_are_never_matched_are_counted(run: Run, texts: Path) -> None:
     (texts / "a.tsv").write_text("Mara\tPERSON\nveltazine\tDRUG\nMARA\tPLACE\n\u00ad\u00ad\tDRUG\n\tDRUG\n")
     own = {"id": "one.txt", "terms": [["Mara", "PERSON"], ["Will", "PERSON"]]}
     (texts / "own.jsonl").write_text(json.dumps(own))
@@ -209,7 +209,7 @@ def test_entries_that_are_not_looked_for_are_counted(run: Run, texts: Path) -> N
     assert "read own.jsonl: 2 entries, 0 rows skipped; 1 stopped\n" in done.stderr
 
 
-def test_terms_for_documents_that_are_not_there_are_said(run: Run, texts: Path) -> None:
+def test_terms_for_documents_outside_the_corpus_are_reported(run: Run, texts: Path) -> None:
     rows = [{"id": id, "terms": [["Mara", "PERSON"]]} for id in ("one.txt", "three.txt", "four.txt")]
     (texts / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
     done = run("annotate", "texts", "--dictionary", "own.jsonl", "--out", "w.jsonl", "--json")
@@ -234,19 +234,19 @@ def test_formats_and_encodings_can_be_named(run: Run, texts: Path) -> None:
     run(*args, "t.tsv", "--dictionary-encoding", "cp1251")
 
 
-def test_what_cannot_be_done_is_said_before_the_dictionary_is_read(run: Run, texts: Path) -> None:
+def test_wrong_options_are_reported_before_the_gazetteer_is_read(run: Run, texts: Path) -> None:
     (texts / "a.tsv").write_text("Mara\tPERSON\n")
     done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.xyz", status=2)
     assert "w.xyz: the ending tells no format" in done.stderr and "read a.tsv" not in done.stderr
     done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.jsonl", "--workers", "0", status=2)
-    assert "--workers is 0" in done.stderr and "read a.tsv" not in done.stderr
+    assert "'--workers': 0" in done.stderr and "read a.tsv" not in done.stderr
 
 
 @pytest.mark.parametrize(
     ("out", "report"),
     [("terms.jsonl", "r.html"), ("weak.jsonl", "terms.jsonl"), ("w.jsonl", "w.jsonl"), ("g.jsonl", None)],
 )
-def test_nothing_that_is_read_is_overwritten(run: Run, texts: Path, out: str, report: str | None) -> None:
+def test_inputs_are_never_overwritten(run: Run, texts: Path, out: str, report: str | None) -> None:
     (texts / "terms.jsonl").write_text('{"surface": "veltazine", "label": "DRUG"}\n')
     (texts / "g.jsonl").write_text('{"id": "two.txt", "text": "Nothing here."}\n')
     before = (texts / "terms.jsonl").read_bytes()
@@ -256,13 +256,13 @@ def test_nothing_that_is_read_is_overwritten(run: Run, texts: Path, out: str, re
     assert (texts / "terms.jsonl").read_bytes() == before
 
 
-def test_gold_without_an_entity_is_doubted(run: Run, texts: Path) -> None:
+def test_gold_without_entities_is_reported(run: Run, texts: Path) -> None:
     (texts / "terms.tsv").write_text("veltazine\tDRUG\n")
     done = run("annotate", "texts", "--dictionary", "terms.tsv", "--out", "w.jsonl", "--gold", "texts")
     assert "no entity in this gold" in done.stderr
 
 
-def test_nothing_to_label_and_nothing_found_are_said(run: Run, tmp_path: Path) -> None:
+def test_no_documents_and_no_matches_are_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "swapped.tsv").write_text("PERSON\tMara Teel\nPLACE\tHalden\nPLACE\tOslo\n")
     (tmp_path / "texts.txt").write_text("Mara Teel left Halden.\n")
     (tmp_path / "empty.txt").write_text("\n")

@@ -35,7 +35,7 @@ def test_it_prints_and_writes(run: Run, corpora: Path) -> None:
     assert [row["epoch"] for row in found["recipes"][0]["epochs"]] == [0]
 
 
-def test_a_users_mistake_is_one_sentence(run: Run, corpora: Path) -> None:
+def test_wrong_input_is_one_sentence(run: Run, corpora: Path) -> None:
     lines = (corpora / "gold.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     done = run(*SAMPLING, "--follow", "Nobody", status=2)
     assert "there is no unlabeled entity 'Nobody'" in done.stderr.splitlines()[-1]

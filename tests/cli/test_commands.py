@@ -55,7 +55,7 @@ def test_a_writer_prints_what_it_lost(run: Run, gold: Path) -> None:
     assert "complete or not: not written: 100" in done.stderr
 
 
-def test_people_get_tables(run: Run, gold: Path) -> None:
+def test_tables_for_people(run: Run, gold: Path) -> None:
     out = run("evaluate", gold, "--gold", gold).stdout
     assert "all (micro)" in out and "100.0" in out and "words unread" not in out
     out = run("noise", "measure", gold, "--gold", gold).stdout
@@ -119,7 +119,7 @@ def test_check_sees_texts_shared_between_splits(run: Run, gold: Path, tmp_path: 
         (("noise", "corrupt", "gold.conll", "--out", "gold.conll/x.jsonl"), "cannot write"),
     ],
 )
-def test_a_users_mistake_is_one_sentence(run: Run, gold: Path, args: tuple[str, ...], words: str) -> None:
+def test_wrong_input_is_one_sentence(run: Run, gold: Path, args: tuple[str, ...], words: str) -> None:
     done = run(*args, status=2)
     assert done.stderr.strip().splitlines()[-1].startswith("lacuner: ") and words in done.stderr
     assert done.stdout == ""

@@ -53,6 +53,6 @@ def test_pretrain_augment_and_train_from_it(run: Run, corpus: Path) -> None:
         (["--set", "held_out=0.2", "--set", "least=100000"], "nothing can be guessed"),
     ],
 )
-def test_a_users_mistake_is_one_sentence(run: Run, corpus: Path, args: list[str], words: str) -> None:
+def test_wrong_input_is_one_sentence(run: Run, corpus: Path, args: list[str], words: str) -> None:
     done = run("pretrain", "train.jsonl", "--out", "pre", *args, status=2)
     assert words in done.stderr.strip().splitlines()[-1]

@@ -93,7 +93,7 @@ def test_same_seed_same_bytes_in_any_process(corpora: Path) -> None:
         (["--recipe", "trust", "--weak", "bare.jsonl"], "no labelled span"),
     ],
 )
-def test_a_users_mistake_is_one_sentence(run: Run, corpora: Path, args: list[str], words: str) -> None:
+def test_wrong_input_is_one_sentence(run: Run, corpora: Path, args: list[str], words: str) -> None:
     (corpora / "bare.jsonl").write_text('{"text": "nothing"}\n')
     done = run("train", "--out", "run", *args, status=2)
     assert words in done.stderr.strip().splitlines()[-1]
@@ -135,7 +135,7 @@ def test_each_setting_has_lines_of_its_own(run: Run) -> None:
         assert re.match(r"  [\w.]+ = |      \S", line) and len(line) <= 100, line
 
 
-def test_going_on_from_another_run(run: Run, tmp_path: Path) -> None:
+def test_fine_tuning_of_another_run(run: Run, tmp_path: Path) -> None:
     docs = demo_corpus().train[:20]
     write(docs, tmp_path / "gold.jsonl")
     quick = ("--set", "train.epochs=1", "--out")

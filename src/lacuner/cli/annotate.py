@@ -14,7 +14,7 @@ from lacuner.cli.labelling_sources import SourceOptions
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 from lacuner.corpus import write
 from lacuner.data import Document
-from lacuner.errors import ConfigError, CorpusError
+from lacuner.errors import CorpusError
 
 if TYPE_CHECKING:
     from lacuner.annotate import LabellingStatistics, LintRow
@@ -36,7 +36,7 @@ def annotate(
     lint: Annotated[bool, Option("--lint", help="Show suspicious entries and suggest a stop list.")] = False,
     gold: Annotated[Path | None, Option(help="Gold annotations for all or some of the texts.")] = None,
     report: Annotated[Path | None, Option(help="HTML report.")] = None,
-    workers: Annotated[int | None, Option(help="Number of processes. Default: all cores.")] = None,
+    workers: Annotated[int | None, Option(min=1, help="Number of processes. Default: all cores.")] = None,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
@@ -52,8 +52,6 @@ def annotate(
     from lacuner.evaluate.align import align_partial
     from lacuner.processes import usable_cores
 
-    if workers is not None and workers < 1:
-        raise ConfigError(f"--workers is {workers}: at least 1 process is needed")
     format_of(out)  # fail early
     refuse_overwriting(
         {"--out": out, "--report": report}, corpus, gold, *(labelling.dictionary or ()), *(labelling.stop or ())
