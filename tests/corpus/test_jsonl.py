@@ -85,12 +85,12 @@ def test_spans_where_other_tools_put_them(tmp_path: Path) -> None:
         ('{"text": "a\\ud800b"}', "surrogate"),
         ('{"text": "a\\u0000b"}', "NUL"),
         ({"tokens": ["a"], "tags": ["B-X", "O"]}, "2 tags for 1 tokens"),
-        ({"tokens": ["a"], "tags": [3]}, "numbers say nothing"),
+        ({"tokens": ["a"], "tags": [3]}, "numbers have no meaning"),
         ({"tokens": ["a"], "tags": ["X"]}, "not a tag"),
         ({"tokens": ["a", ""]}, "none of them empty"),
-        ({"tokens": ["a"], "spans": [[0, 2, "X"]]}, "outside the 1 words"),
+        ({"tokens": ["a"], "spans": [[0, 2, "X"]]}, "outside the 1 tokens"),
         ({"tokens": ["a", "b"], "text": "a c"}, "does not follow"),
-        ({"tokens": ["a"], "text": "a c"}, "goes on after"),
+        ({"tokens": ["a"], "text": "a c"}, "continues after"),
     ],
 )
 def test_mistakes_have_a_line_and_a_sentence(tmp_path: Path, row: Any, words: str) -> None:

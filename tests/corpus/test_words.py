@@ -60,5 +60,5 @@ def test_words_between_spaces_if_asked(tmp_path: Path) -> None:
     first, second = read(tmp_path / "x.jsonl", options=ReadOptions(words="space"))
     assert first.words == ((0, 6), (8, 11), (12, 13))
     assert second.words == ((0, 1), (1, 2)), "words that are given stay"
-    with pytest.raises(ConfigError, match="unicode or by space"):
+    with pytest.raises(ConfigError, match="unicode or space"):
         read(tmp_path / "x.jsonl", options=ReadOptions(words="magic"))  # type: ignore[arg-type]

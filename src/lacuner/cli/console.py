@@ -110,7 +110,7 @@ class CorpusReader:
             options=inputs.read_options(keep_bad_spans),
             lost=self.lost,
             on_error=on_error,
-            seen=self._count_bytes,
+            on_bytes=self._count_bytes,
         )
         if path.suffix == ".txt" and path.is_file():
             log(f"{path}: read as one document per line")

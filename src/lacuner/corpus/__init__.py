@@ -1,4 +1,4 @@
-"""Text in and out: formats, tags, words, windows, and a check of what is wrong."""
+"""Corpora in and out: one module per file format, tags, words, windows, and a check for mistakes."""
 
 from lacuner.corpus.formats import FORMATS, read, write
 from lacuner.corpus.reader import ReadOptions

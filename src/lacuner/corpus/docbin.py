@@ -1,8 +1,8 @@
-"""spaCy's DocBin. Entities are spans; the span groups `rejected` and `unsure` are what they say.
+"""spaCy's DocBin: `doc.ents` holds the spans; the span groups `rejected` and `unsure` hold the other two states.
 
-Spans that overlap cannot all be entities in spaCy: the longest are, the others go to the group `overlapping`; any
-other group that somebody made is read as spans too. In a document that is not complete, words outside entities are
-written as *missing*, which is spaCy's own word for not annotated.
+spaCy's entities cannot overlap: the longest of overlapping spans become entities, the others go to the group
+`overlapping`. All other span groups are read as spans. In incomplete documents, words outside entities are written
+with the tag *missing*, spaCy's term for not annotated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lacuner.atomic import atomic_write
-from lacuner.corpus.reader import Reading
+from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.words import flatten, to_words, words_of
 from lacuner.data import Document, Lost, Span, Where, Words, sort_spans
 from lacuner.errors import CorpusError
@@ -32,46 +32,44 @@ def _spacy(path: Path) -> tuple[Any, Any]:
         import spacy
         from spacy.tokens import DocBin
     except ImportError as error:
-        raise CorpusError(
-            "reading and writing .spacy files needs spaCy: pip install 'lacuner[spacy]'", file=path
-        ) from error
+        raise CorpusError(".spacy files need spaCy: pip install 'lacuner[spacy]'", file=path) from error
     return spacy, DocBin
 
 
-def read_docbin(reading: Reading) -> Iterator[Document]:
-    """All documents of a DocBin. spaCy has no way to read one piece by piece."""
-    spacy, docbin = _spacy(reading.path)
+def read_docbin(file: CorpusFile) -> Iterator[Document]:
+    """All documents of a DocBin, at once: spaCy cannot stream them."""
+    spacy, docbin = _spacy(file.path)
     try:
-        data = reading.path.read_bytes()
+        data = file.path.read_bytes()
     except OSError as error:
-        raise reading.error(f"cannot read this file: {error.strerror}") from error
+        raise file.error(f"cannot read this file: {error.strerror}") from error
     vocab = spacy.blank("xx").vocab
     try:
         unpacker = zlib.decompressobj()
         unpacker.decompress(data, MAX_BYTES)
         if unpacker.unconsumed_tail:
-            raise reading.error(f"this file unpacks to more than {MAX_BYTES >> 30} GiB")
+            raise file.error(f"this file unpacks to more than {MAX_BYTES >> 30} GiB: split it")
         docs = list(docbin().from_bytes(data).get_docs(vocab))
     except CorpusError:
         raise
-    except Exception as error:  # whatever spaCy makes of a damaged file
-        raise reading.error(f"this is not a DocBin that spaCy can read ({type(error).__name__})") from error
+    except Exception as error:  # spaCy raises errors of many types for a damaged file
+        raise file.error(f"this is not a DocBin that spaCy can read ({type(error).__name__})") from error
     for number, doc in enumerate(docs, 1):
-        yield _from_spacy(doc, number, reading)
+        yield _from_spacy(doc, number, file)
 
 
-def _from_spacy(doc: Doc, number: int, reading: Reading) -> Document:
-    ours = _ours(doc.user_data.get(_KEY))
+def _from_spacy(doc: Doc, number: int, file: CorpusFile) -> Document:
+    extra = _extra(doc.user_data.get(_KEY))
     groups = {name: [_span(span) for span in group] for name, group in doc.spans.items()}
     rejected, unsure = groups.pop("rejected", []), groups.pop("unsure", [])
     spans = dict.fromkeys(_span(span) for span in doc.ents)
     spans |= {span: None for group in groups.values() for span in group if span.label}
-    unlabelled = sum(not span.label for group in groups.values() for span in group)
-    reading.lost.count("span without a label in a span group", unlabelled)
-    complete = ours.get("complete", _complete(doc))
-    meta = ours.get("meta", {})
+    without_label = sum(not span.label for group in groups.values() for span in group)
+    file.lost.count("span without a label in a span group", without_label)
+    complete = extra.get("complete", _complete(doc))
+    meta = extra.get("meta", {})
     return Document(
-        id=str(ours.get("id", number)),
+        id=str(extra.get("id", number)),
         text=doc.text,
         words=tuple([(token.idx, token.idx + len(token)) for token in doc if not token.is_space]),
         spans=sort_spans(spans),
@@ -79,22 +77,23 @@ def _from_spacy(doc: Doc, number: int, reading: Reading) -> Document:
         unsure=sort_spans(unsure),
         complete=complete if isinstance(complete, bool) else None,
         meta=dict(meta) if isinstance(meta, dict) else {},
-        where=Where(str(reading.path)),
+        where=Where(str(file.path)),
     )
 
 
-def _ours(value: object) -> dict[str, Any]:
+def _extra(value: object) -> dict[str, Any]:
+    """Id, completeness and metadata that `write_docbin` put into the user data."""
     try:
-        found = json.loads(value) if isinstance(value, str) else {}
+        extra = json.loads(value) if isinstance(value, str) else {}
     except (ValueError, RecursionError):
-        found = {}
-    return found if isinstance(found, dict) else {}
+        extra = {}
+    return extra if isinstance(extra, dict) else {}
 
 
 def _complete(doc: Doc) -> bool | None:
-    """What the file says: missing beside annotated words means gaps, and nothing else is said on purpose.
+    """False if some words are *missing*; otherwise unknown.
 
-    spaCy takes every other word for O when somebody sets `doc.ents`, be it from a dictionary; so O is no claim.
+    An O tag does not make a document complete: setting `doc.ents`, even from a gazetteer, tags all other words with O.
     """
     missing = [token.ent_iob == 0 for token in doc]
     return False if any(missing) and not all(missing) else None
@@ -105,7 +104,7 @@ def _span(span: SpacySpan) -> Span:
 
 
 def write_docbin(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
-    """All states; scores and sources have no place in a DocBin."""
+    """Write spans of all states; a DocBin cannot hold scores and sources."""
     spacy, docbin = _spacy(path)
     vocab = spacy.blank("xx").vocab
     box = docbin(store_user_data=True)
@@ -119,37 +118,36 @@ def _to_spacy(doc: Document, vocab: Any, lost: Lost) -> Doc:
     from spacy.tokens import Doc
 
     tokens, spaces = _tokens(doc.text, words_of(doc))
-    lost.count(
-        "text between words became a word", len([token for token in tokens if token.strip()]) - len(words_of(doc))
-    )
-    made = Doc(vocab, words=tokens, spaces=spaces)
+    added = sum(bool(token.strip()) for token in tokens) - len(words_of(doc))
+    lost.count("text between words became a word", added)
+    spacy_doc = Doc(vocab, words=tokens, spaces=spaces)
     fitting = [span for _, _, span in to_words(doc, doc.spans, lost)]
     flat = flatten(doc, fitting, Lost())
-    made.set_ents(_spans(made, flat), default="outside" if doc.complete else "missing")
-    chosen = set(flat)
+    spacy_doc.set_ents(_spans(spacy_doc, flat), default="outside" if doc.complete else "missing")
+    entities = set(flat)
     groups = {
-        "overlapping": [span for span in fitting if span not in chosen],
+        "overlapping": [span for span in fitting if span not in entities],
         "rejected": [span for _, _, span in to_words(doc, doc.rejected, lost)],
         "unsure": [span for _, _, span in to_words(doc, doc.unsure, lost)],
     }
     for name, group in groups.items():
         if group:
-            made.spans[name] = _spans(made, group)
+            spacy_doc.spans[name] = _spans(spacy_doc, group)
     written = [*fitting, *groups["rejected"], *groups["unsure"]]
     lost.count("score not written", sum(span.score is not None for span in written))
     lost.count("source not written", sum(span.source is not None for span in written))
-    # as a string: msgpack has no numbers beyond 64 bits, and JSON has
-    made.user_data[_KEY] = json.dumps({"id": doc.id, "complete": doc.complete, "meta": doc.meta})
-    return made
+    # as JSON, because msgpack has no numbers beyond 64 bits
+    spacy_doc.user_data[_KEY] = json.dumps({"id": doc.id, "complete": doc.complete, "meta": doc.meta})
+    return spacy_doc
 
 
-def _spans(made: Doc, spans: Iterable[Span]) -> list[SpacySpan]:
-    found = [made.char_span(span.start, span.end, label=span.label) for span in spans]
-    return [span for span in found if span is not None]
+def _spans(spacy_doc: Doc, spans: Iterable[Span]) -> list[SpacySpan]:
+    spacy_spans = [spacy_doc.char_span(span.start, span.end, label=span.label) for span in spans]
+    return [span for span in spacy_spans if span is not None]
 
 
 def _tokens(text: str, words: Words) -> tuple[list[str], list[bool]]:
-    """Words as spaCy wants them: what stands between two is a single space, or a token of its own."""
+    """Tokens and trailing spaces for spaCy: text between two words, except one space, becomes a token of its own."""
     tokens: list[str] = []
     spaces: list[bool] = []
     position = 0

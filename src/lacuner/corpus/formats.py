@@ -1,4 +1,4 @@
-"""The table of formats, and the two functions that use it."""
+"""The table of file formats, and `read` and `write` for all of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lacuner.corpus import conll, docbin, jsonl, text
-from lacuner.corpus.lines import Seen
-from lacuner.corpus.reader import Reading, ReadOptions, raise_error
+from lacuner.corpus.lines import OnBytes
+from lacuner.corpus.reader import CorpusFile, ReadOptions, raise_error
 from lacuner.corpus.tags import SCHEMES
 from lacuner.corpus.words import split_spaces
 from lacuner.data import Document, Lost
@@ -17,32 +17,28 @@ from lacuner.errors import ConfigError, CorpusError
 
 
 class Format(NamedTuple):
-    """A way to keep documents in a file."""
+    """A file format: file name endings, reader and writer."""
 
     endings: tuple[str, ...]
-    read: Callable[[Reading], Iterator[Document]]
+    read: Callable[[CorpusFile], Iterator[Document]]
     write: Callable[[Iterable[Document], Path, Lost, str], None]
-    what: str
 
 
 FORMATS: dict[str, Format] = {
-    "jsonl": Format(
-        (".jsonl", ".ndjson"), jsonl.read_jsonl, jsonl.write_jsonl, "JSON lines, lossless; reads tokens + tags too"
-    ),
-    "conll": Format(
-        (".conll", ".iob", ".iob2", ".bio"), conll.read_conll, conll.write_conll, "columns, one word a line"
-    ),
-    "tokens": Format((), jsonl.read_jsonl, jsonl.write_tokens, "JSON lines with tokens and ner_tags"),
-    "txt": Format((".txt",), text.read_txt, text.write_txt, "plain text: a folder of files, or a document a line"),
-    "spacy": Format((".spacy",), docbin.read_docbin, docbin.write_docbin, "spaCy DocBin"),
+    "jsonl": Format((".jsonl", ".ndjson"), jsonl.read_jsonl, jsonl.write_jsonl),
+    "conll": Format((".conll", ".iob", ".iob2", ".bio"), conll.read_conll, conll.write_conll),
+    "tokens": Format((), jsonl.read_jsonl, jsonl.write_tokens),
+    "txt": Format((".txt",), text.read_txt, text.write_txt),
+    "spacy": Format((".spacy",), docbin.read_docbin, docbin.write_docbin),
 }
+"""jsonl is lossless; tokens is JSON lines with `tokens` and `ner_tags`; spacy is spaCy's DocBin."""
 
 
 def format_of(path: str | PathLike[str], name: str | None = None) -> Format:
-    """The named format, or the one that the path's ending tells."""
+    """The format of this name or, without one, of the path's ending."""
     if name is not None:
         if name not in FORMATS:
-            raise CorpusError(f"there is no format {name!r}; there are {', '.join(FORMATS)}", file=path)
+            raise CorpusError(f"there is no format {name!r}: choose from {', '.join(FORMATS)}", file=path)
         return FORMATS[name]
     path = Path(path)
     if path.is_dir():
@@ -51,7 +47,9 @@ def format_of(path: str | PathLike[str], name: str | None = None) -> Format:
         if path.suffix.lower() in known.endings:
             return known
     endings = " ".join(ending for known in FORMATS.values() for ending in known.endings)
-    raise CorpusError(f"the ending tells no format (known: {endings}); name one of {', '.join(FORMATS)}", file=path)
+    raise CorpusError(
+        f"unknown file name ending (known: {endings}): give --format, one of {', '.join(FORMATS)}", file=path
+    )
 
 
 def read(
@@ -62,27 +60,44 @@ def read(
     options: ReadOptions = ReadOptions(),
     lost: Lost | None = None,
     on_error: Callable[[CorpusError], None] | None = None,
-    seen: Seen | None = None,
+    on_bytes: OnBytes | None = None,
 ) -> Iterator[Document]:
-    """Documents from a file or folder, one at a time.
+    """Stream documents from a file or folder.
 
-    `complete` holds for documents that do not say it themselves. What a reader had to repair is added to `lost`.
-    With `on_error`, a document that cannot be read is handed over as an error and skipped; without, it is raised.
-    `seen` is told how many bytes have been read, for a progress bar.
+    Arguments:
+        path: a file, or a folder of `.txt` files.
+        format: a name in `FORMATS`; by default it follows from the path's ending.
+        complete: value of `Document.complete` for documents whose file does not say.
+        options: layout of the file.
+        lost: records what the reader repaired or ignored.
+        on_error: receives the error of a single document, which is then skipped; by default errors are raised.
+        on_bytes: called with the number of bytes just read, for a progress bar.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "gold.conll"
+    >>> _ = file.write_text("Mara B-PER\\nleft O\\nOslo B-LOC\\n")
+    >>> [doc] = read(file, complete=True)
+    >>> doc.text, [span.key for span in doc.spans]
+    ('Mara left Oslo', [(0, 4, 'PER'), (10, 14, 'LOC')])
     """
     path = Path(path)
     if not path.exists():
         raise CorpusError("there is no such file or folder", file=path)
-    found = format_of(path, format)
+    file_format = format_of(path, format)
     if options.words not in ("unicode", "space"):
-        raise ConfigError(f"words are split by unicode or by space, not by {options.words!r}")
-    if options.scheme is not None and options.scheme not in SCHEMES:
-        raise ConfigError(f"there is no tag scheme {options.scheme!r}; there are {', '.join(SCHEMES)}")
-    reading = Reading(path, options, lost if lost is not None else Lost(), on_error or raise_error, seen)
-    return _as_asked(found.read(reading), complete, options)
+        raise ConfigError(f"--words is unicode or space, not {options.words!r}")
+    if options.scheme is not None:
+        _check_scheme(options.scheme)
+    file = CorpusFile(path, options, lost if lost is not None else Lost(), on_error or raise_error, on_bytes)
+    return _apply_defaults(file_format.read(file), complete, options)
 
 
-def _as_asked(docs: Iterator[Document], complete: bool | None, options: ReadOptions) -> Iterator[Document]:
+def _check_scheme(scheme: str) -> None:
+    if scheme not in SCHEMES:
+        raise ConfigError(f"there is no tag scheme {scheme!r}: --scheme is one of {', '.join(SCHEMES)}")
+
+
+def _apply_defaults(docs: Iterator[Document], complete: bool | None, options: ReadOptions) -> Iterator[Document]:
     for doc in docs:
         if doc.complete is None:
             doc.complete = complete
@@ -94,9 +109,14 @@ def _as_asked(docs: Iterator[Document], complete: bool | None, options: ReadOpti
 def write(
     docs: Iterable[Document], path: str | PathLike[str], *, format: str | None = None, scheme: str = "IOB2"
 ) -> Lost:
-    """Write documents, and return what the format could not express."""
-    if scheme not in SCHEMES:
-        raise ConfigError(f"there is no tag scheme {scheme!r}; there are {', '.join(SCHEMES)}")
+    """Write documents and return what the format cannot express; `scheme` is for formats with tags.
+
+    >>> import tempfile
+    >>> lost = write([Document("a", "Mara left")], Path(tempfile.mkdtemp()) / "texts.txt")
+    >>> print(lost)
+    lost: id not written: 1
+    """
+    _check_scheme(scheme)
     lost = Lost()
     format_of(path, format).write(docs, Path(path), lost, scheme)
     return lost

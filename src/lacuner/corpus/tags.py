@@ -1,8 +1,7 @@
-"""Tags <-> chunks of words, in every scheme of the field.
+"""Tag sequences and chunks of words, in all common tag schemes.
 
-A chunk is `(first word, word after the last, label)`. The six schemes use disjoint letters for the same few
-states (M and I are inside, L and E end, U and S stand alone), so one reader serves them all; the schemes
-differ in what they write and in what counts as irregular.
+A chunk is `(first word, end word, label)`, half-open. The schemes use different letters for the same states (M and I:
+inside, L and E: end, U and S: single word), so one decoder reads them all.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PREFIXES = frozenset("BIESLUM")
 
 
 class Chunk(NamedTuple):
-    """An entity in words, half-open."""
+    """An entity as a range of words, half-open."""
 
     start: int
     end: int
@@ -35,12 +34,23 @@ class Chunk(NamedTuple):
 
 
 def is_tag(tag: str) -> bool:
-    """O, or a prefix letter, a hyphen and a label."""
+    """Whether this is O, or a prefix letter, a hyphen and a label."""
     return tag == "O" or (len(tag) > 2 and tag[1] == "-" and tag[0] in _PREFIXES)
 
 
+def not_a_tag(tag: str) -> str:
+    """The error message for a string that is not a tag."""
+    return f"{tag!r} is not a tag (O, or a letter of BIESLUM, a hyphen and a label); for bare labels, use --scheme IO"
+
+
 def decode(tags: Sequence[str]) -> list[Chunk]:
-    """Chunks by conlleval's rule, which reads any sequence: one begins at B or S, after an end, or with a new label."""
+    """Decode by conlleval's rule, which accepts any sequence.
+
+    A chunk starts at B or S, after an end, or at a new label.
+
+    >>> decode(["B-PER", "I-PER", "O", "I-LOC"])
+    [Chunk(start=0, end=2, label='PER'), Chunk(start=3, end=4, label='LOC')]
+    """
     chunks: list[Chunk] = []
     start, label, closed = -1, "", False
     for i, tag in enumerate(tags):
@@ -61,7 +71,7 @@ def decode(tags: Sequence[str]) -> list[Chunk]:
 
 
 def decode_strict(tags: Sequence[str], scheme: str) -> list[Chunk]:
-    """Only the chunks that are well-formed in the scheme, as seqeval's strict mode counts them."""
+    """Decode only chunks that are well-formed in the scheme, like seqeval's strict mode."""
     begin, _, end, single = tuple(_LETTERS[scheme])
     if scheme in ("IOB1", "IO"):
         return decode(tags)
@@ -71,7 +81,7 @@ def decode_strict(tags: Sequence[str], scheme: str) -> list[Chunk]:
         letter, kind = tag[0], tag[2:]
         inside = start >= 0 and kind == label and not (letter in _OPENS or letter == "O")
         if start >= 0 and not inside:
-            if end == "I":  # no letter of its own marks the end
+            if end == "I":  # this scheme does not mark the end
                 chunks.append(Chunk(start, i, label))
             start = -1
         if inside and letter == end != "I":
@@ -85,7 +95,11 @@ def decode_strict(tags: Sequence[str], scheme: str) -> list[Chunk]:
 
 
 def encode(chunks: Iterable[Chunk], length: int, scheme: str = "IOB2") -> list[str]:
-    """Tags for chunks that do not overlap."""
+    """Encode chunks that do not overlap.
+
+    >>> encode([Chunk(0, 2, "PER")], length=3, scheme="BIOES")
+    ['B-PER', 'E-PER', 'O']
+    """
     begin, inside, end, single = tuple(_LETTERS[scheme])
     tags = ["O"] * length
     last_end, last_label = -1, ""
@@ -101,19 +115,19 @@ def encode(chunks: Iterable[Chunk], length: int, scheme: str = "IOB2") -> list[s
     return tags
 
 
-def irregular(tags: Sequence[str], chunks: Iterable[Chunk], scheme: str) -> list[int]:
-    """Positions whose tag is not the one that the scheme would use for the chunks that `decode` found."""
+def find_irregular(tags: Sequence[str], chunks: Iterable[Chunk], scheme: str) -> list[int]:
+    """Positions whose tag differs from the scheme's encoding of the chunks that `decode` returned."""
     regular = encode(chunks, len(tags), scheme)
     if regular == list(tags):
         return []
-    return [i for i, (tag, good) in enumerate(zip(tags, regular, strict=True)) if tag != good]
+    return [i for i, (tag, expected) in enumerate(zip(tags, regular, strict=True)) if tag != expected]
 
 
 def guess_scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """The scheme in which these sentences are written: the one with the fewest irregular tags, IOB2 if in doubt."""
+    """The scheme with the fewest irregular tags in these sentences; ties go to IOB2."""
     counts = dict.fromkeys(("IOB2", "IOB1", "BIOES", "BILOU", "BMES", "IO"), 0)
     for tags in sentences:
         chunks = decode(tags)
         for scheme in counts if chunks else ():
-            counts[scheme] += len(irregular(tags, chunks, scheme))
+            counts[scheme] += len(find_irregular(tags, chunks, scheme))
     return min(counts, key=counts.__getitem__)

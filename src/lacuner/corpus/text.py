@@ -1,4 +1,4 @@
-"""Plain text: a folder is one document a file, a single file is one document a line."""
+"""Plain text: a folder has one document per file, a single file one document per line."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from pathlib import Path
 
 from lacuner.atomic import atomic_write
 from lacuner.corpus.lines import read_blocks, read_text
-from lacuner.corpus.reader import Reading
+from lacuner.corpus.reader import CorpusFile
 from lacuner.data import Document, Lost, Where
 from lacuner.errors import CorpusError
 
 
-def read_txt(reading: Reading) -> Iterator[Document]:
-    """A folder: every `.txt` below it, offsets in the file's own text. A file: its lines that are not blank."""
-    if reading.path.is_dir():
-        yield from _read_folder(reading)
+def read_txt(file: CorpusFile) -> Iterator[Document]:
+    """Documents from every `.txt` below a folder, or from the non-blank lines of a file."""
+    if file.path.is_dir():
+        yield from _read_folder(file)
         return
-    for block in read_blocks(reading.path, reading.options.encoding, seen=reading.seen):
+    for block in read_blocks(file.path, file.options.encoding, on_bytes=file.on_bytes):
         for number, line in enumerate(block.lines, block.first):
             if line and not line.isspace():
-                yield Document(id=str(number), text=line, where=Where(str(reading.path), number))
+                yield Document(id=str(number), text=line, where=Where(str(file.path), number))
 
 
-def _read_folder(reading: Reading) -> Iterator[Document]:
-    files = sorted(path for path in reading.path.rglob("*") if path.is_file())
+def _read_folder(folder: CorpusFile) -> Iterator[Document]:
+    files = sorted(path for path in folder.path.rglob("*") if path.is_file())
     paths = [path for path in files if path.suffix.lower() == ".txt"]
-    reading.lost.count("file without the ending .txt not read", len(files) - len(paths))
+    folder.lost.count("file without the ending .txt not read", len(files) - len(paths))
     if not paths:
-        raise reading.error("there is no .txt file in this folder")
+        raise folder.error("there is no .txt file in this folder: for another format, give a file instead")
     for path in paths:
         try:
-            text = read_text(path, reading.options.encoding, seen=reading.seen)
+            text = read_text(path, folder.options.encoding, on_bytes=folder.on_bytes)
         except CorpusError as error:
-            reading.report(error)
+            folder.report(error)
             continue
-        yield Document(id=path.relative_to(reading.path).as_posix(), text=text, where=Where(str(path)))
+        yield Document(id=path.relative_to(folder.path).as_posix(), text=text, where=Where(str(path)))
 
 
 def write_txt(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
-    """The texts, one a line; line breaks inside a text become spaces, so that offsets stay true."""
+    """One text per line; line breaks inside a text become spaces, which keeps all offsets valid."""
     with atomic_write(path) as stream:
         for number, doc in enumerate(docs, 1):
             text = doc.text.replace("\n", " ").replace("\r", " ")

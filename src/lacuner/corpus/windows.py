@@ -1,7 +1,7 @@
-"""Windows over long documents: every word is read, and no entity is cut in two.
+"""Overlapping windows over long documents that cut no entity in two.
 
-A window is a run of words that an encoder can take at once. Windows overlap, so that each word is seen with its
-surroundings; each word is *owned* by exactly one window, and what a window says counts where it owns.
+A window is a run of words that fits into the encoder. Windows overlap, so that each word has context on both sides.
+Each word is *owned* by exactly one window, whose predictions count for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lacuner.errors import ConfigError
 
 
 class Window(NamedTuple):
-    """Words `start` to `end` are read; words `own_start` to `own_end` are owned, and so is what begins with them."""
+    """Words `start` to `end` are encoded; `own_start` to `own_end` are owned, with the entities that begin there."""
 
     start: int
     end: int
@@ -27,22 +27,25 @@ class Window(NamedTuple):
 def cut_windows(
     costs: Sequence[int], size: int, overlap: int, chunks: Iterable[Chunk] = ()
 ) -> tuple[list[Window], list[Chunk]]:
-    """Windows that cost at most `size`, and the chunks that are too costly for any window.
+    """Windows of at most `size` units, and the chunks that are too long for any window.
 
-    `costs` has what each word costs its reader: 1, or the number of its sub-words. Neighbours share words that cost
-    about `overlap`. Where a labelled chunk would stick out of the window that owns its first word, the next window
-    begins to own there instead, so that it reads the chunk whole. A word that alone costs more than `size` has a
-    window to itself.
+    `costs` is the length of each word in units: 1, or its number of sub-words. Neighbouring windows share about
+    `overlap` units. A chunk that would cross the end of the window that owns its first word is owned by the next
+    window instead, which contains it whole. A word longer than `size` gets a window of its own.
+
+    >>> windows, too_long = cut_windows([1] * 10, size=6, overlap=2)
+    >>> [(window.start, window.end) for window in windows]
+    [(0, 6), (4, 10)]
     """
     if size < 1 or not 0 <= overlap < size:
-        raise ConfigError(f"a window of {size} cannot overlap the next by {overlap}")
+        raise ConfigError(f"the overlap of windows must be smaller than their size, {size}: it is {overlap}")
     length = len(costs)
-    before = [0, *accumulate(costs)]  # what the words before each word cost
+    before = [0, *accumulate(costs)]  # units before each word
     if before[-1] <= size:
         return [Window(0, length, 0, length)], []
 
     def reach(start: int, room: int) -> int:
-        """The end of the longest run of words from `start` that costs no more than `room`."""
+        """The end of the longest run of words from `start` that fits into `room`."""
         return bisect_right(before, before[start] + room) - 1
 
     chunks = sorted(chunks)
@@ -52,7 +55,7 @@ def cut_windows(
     start = own_start = 0
     while True:
         end = max(reach(start, size), start + 1)
-        if end <= own_start:  # what is read again leaves no room for the next word
+        if end <= own_start:  # the overlap leaves no room for the next word
             start = own_start
             continue
         if end == length:
@@ -60,7 +63,7 @@ def cut_windows(
             return windows, too_long
         own_end = max(bisect_left(before, before[end] - overlap // 2), own_start + 1)
         cut = [chunk.start for chunk in fitting if own_start <= chunk.start < own_end and chunk.end > end]
-        if cut and min(cut) == own_start:  # it begins with the first owned word: the window must begin there too
+        if cut and min(cut) == own_start:  # the chunk begins with the first owned word: so must the window
             start = own_start
             continue
         own_end = min([own_end, *cut])

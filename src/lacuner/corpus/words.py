@@ -1,14 +1,14 @@
-"""Words: given, or split once; and between words and characters.
+"""Words of a text, and spans in words instead of characters.
 
-A word is a character range of the document's text. Chinese and Japanese characters are a word each (so are the
-syllables of scripts that write without spaces); everywhere else a word is a run of letters, digits and the marks on
-them; any other visible character stands alone.
+A word is a character range. Each Chinese or Japanese character is a word, and so is each syllable of other scripts
+that are written without spaces. Elsewhere a word is a run of letters, digits and their combining marks; any other
+visible character is a word of its own.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
@@ -25,11 +25,11 @@ Snap = Literal["drop", "expand", "contract"]
 
 @cache
 def _patterns() -> tuple[regex.Pattern[str], regex.Pattern[str]]:
-    import regex  # not needed by who only reads words that are given, and slow to import
+    import regex  # slow to import, and not needed if the file has words
 
     alone = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
     letter = rf"[[\p{{L}}\p{{N}}_]--{alone}]"
-    # marks belong to the letter before them; joiners and soft hyphens stand inside Persian, Indic and hyphenated words
+    # marks belong to the letter before them; joiners and soft hyphens occur inside Persian, Indic and hyphenated words
     inner = rf"[[\p{{L}}\p{{N}}\p{{M}}_\u00ad\u200c\u200d]--{alone}]"
     word = regex.compile(rf"(?V1){letter}{inner}*|{alone}[\p{{M}}\u200d]*|(?!\s)\X")
     cjk = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u3001-\u303f\u30fb-\u30ff\uff00-\uff65]")
@@ -37,104 +37,108 @@ def _patterns() -> tuple[regex.Pattern[str], regex.Pattern[str]]:
 
 
 def split_words(text: str) -> Words:
-    """The words of a text by the rule above. Every character that is not white space is in exactly one word."""
+    """Split by the Unicode rule above. Every character except white space is in exactly one word."""
     word, _ = _patterns()
     return tuple([match.span() for match in word.finditer(text)])
 
 
 def split_spaces(text: str) -> Words:
-    """Words between white space, for text that has been tokenised and joined by spaces."""
+    """Split at white space, for text that is already tokenised."""
     return tuple([match.span() for match in re.finditer(r"\S+", text)])
 
 
 def words_of(doc: Document) -> Words:
-    """The document's words: the given ones, or, on first use, split and then kept in the document."""
+    """The words of a document as character ranges; split on first use unless the file has them.
+
+    >>> words_of(Document("1", "Mara left."))
+    ((0, 4), (5, 9), (9, 10))
+    """
     if doc.words is None:
         doc.words = split_words(doc.text)
     return doc.words
 
 
 def word_texts(doc: Document) -> list[str]:
-    """The document's words as strings."""
+    """The words of a document as strings."""
     return [doc.text[start:end] for start, end in words_of(doc)]
 
 
 def join_words(tokens: Sequence[str]) -> tuple[str, Words]:
-    """A text for words that come without one: a space between words, none between two CJK characters.
+    """Build a text from tokens: a space between words, none between two CJK characters.
 
-    A sentence of single characters, some of them CJK, is joined without any space: it was cut into characters.
+    A sentence of single characters, some of them CJK, is joined without any space.
     """
     text = " ".join(tokens)
+    gaps = [1] * len(tokens)
     if not text.isascii():
         _, cjk = _patterns()
         if cjk.search(text):
-            return _join_cjk(tokens)
-    return text, _ranges(tokens, [1] * len(tokens))
-
-
-def _join_cjk(tokens: Sequence[str]) -> tuple[str, Words]:
-    _, cjk = _patterns()
-    if all(len(token) == 1 for token in tokens):
-        gaps = [0] * len(tokens)
-    else:
-        gaps = [0 if cjk.match(left[-1:]) and cjk.match(right[:1]) else 1 for left, right in pairwise(tokens)] + [0]
-    text = "".join([token + " " * gap for token, gap in zip(tokens, gaps, strict=True)])
-    return text, _ranges(tokens, gaps)
-
-
-def _ranges(tokens: Sequence[str], gaps: Sequence[int]) -> Words:
+            single = all(len(token) == 1 for token in tokens)
+            gaps = [int(not single and not (cjk.match(a[-1:]) and cjk.match(b[:1]))) for a, b in pairwise(tokens)] + [0]
+            text = "".join([token + " " * gap for token, gap in zip(tokens, gaps, strict=True)])
     lengths = list(map(len, tokens))
     starts = list(accumulate(map(int.__add__, lengths, gaps), initial=0))
-    return tuple(zip(starts, map(int.__add__, starts, lengths), strict=False))
+    return text, tuple(zip(starts, map(int.__add__, starts, lengths), strict=False))
 
 
 def find_words(text: str, tokens: Iterable[str]) -> Words:
-    """Where these tokens stand in the text, one after another with nothing but white space between."""
+    """The character ranges of consecutive tokens that are separated by nothing but white space."""
     words, position = [], 0
     for token in tokens:
         start = text.find(token, position)
         if start < 0 or text[position:start].strip():
-            raise CorpusError(f"the token {token!r} does not follow at character {position} of the text")
+            raise CorpusError(f"`text` and `tokens` differ: token {token!r} does not follow at character {position}")
         position = start + len(token)
         words.append((start, position))
     if text[position:].strip():
-        raise CorpusError(f"the text goes on after the last token, at character {position}")
+        raise CorpusError(f"`text` and `tokens` differ: `text` continues after the last token, at character {position}")
     return tuple(words)
 
 
-def to_words(doc: Document, spans: Iterable[Span], lost: Lost, snap: Snap = "drop") -> list[tuple[int, int, Span]]:
-    """Spans with the words they cover, `(first word, word after the last, span)`.
+def words_touching(words: Words, start: int, end: int) -> tuple[int, int]:
+    """The words, half-open, that share a character with a range.
 
-    A span whose edges are not word edges is dropped, widened to the words it touches, or narrowed to the words
-    it covers; either way `lost` has it.
+    >>> words_touching(((0, 4), (5, 9), (9, 10)), 3, 6)
+    (0, 2)
+    """
+    return bisect_right(words, start, key=lambda word: word[1]), bisect_left(words, end, key=lambda word: word[0])
+
+
+def words_inside(words: Words, start: int, end: int) -> tuple[int, int]:
+    """The words, half-open, that lie inside a range."""
+    return bisect_left(words, start, key=lambda word: word[0]), bisect_right(words, end, key=lambda word: word[1])
+
+
+def to_words(doc: Document, spans: Iterable[Span], lost: Lost, snap: Snap = "drop") -> list[tuple[int, int, Span]]:
+    """Spans with the words that they cover: `(first word, end word, span)`, half-open.
+
+    Spans that do not start and end at word boundaries are dropped, expanded to the words that they touch, or
+    contracted to the words inside; `lost` records them.
     """
     words = words_of(doc)
     starts = {start: i for i, (start, _) in enumerate(words)}
     ends = {end: i + 1 for i, (_, end) in enumerate(words)}
-    found = []
+    in_words = []
     for span in spans:
         first, last = starts.get(span.start), ends.get(span.end)
         if first is not None and last is not None and first < last:
-            found.append((first, last, span))
+            in_words.append((first, last, span))
             continue
-        if snap == "expand":
-            touched = [i for i, (start, end) in enumerate(words) if start < span.end and end > span.start]
-        else:
-            touched = [i for i, (start, end) in enumerate(words) if start >= span.start and end <= span.end]
-        if snap == "drop" or not touched:
+        snapped = (words_touching if snap == "expand" else words_inside)(words, span.start, span.end)
+        if snap == "drop" or snapped[0] >= snapped[1]:
             lost.span(doc, span, "span does not fit the words")
             continue
         lost.span(doc, span, f"span moved to word edges ({snap})")
-        found.append((touched[0], touched[-1] + 1, span))
-    return found
+        in_words.append((*snapped, span))
+    return in_words
 
 
 def flatten(doc: Document, spans: Iterable[Span], lost: Lost) -> list[Span]:
-    """Spans of which no two overlap: the longest win, then the first, then by label; `lost` has the others."""
-    kept: list[Span] = []  # by start, so that only the neighbours need to be looked at
+    """Resolve overlaps: the longest span wins, then the first, then by label; `lost` records the others."""
+    kept: list[Span] = []  # by start, so that only the neighbours need to be compared
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start, span.label)):
         at = bisect_left(kept, span.start, key=lambda other: other.start)
-        if (at and kept[at - 1].end > span.start) or (at < len(kept) and kept[at].start < span.end):
+        if any(span.overlaps(neighbour) for neighbour in kept[max(at - 1, 0) : at + 1]):
             lost.span(doc, span, "span overlaps a longer one")
         else:
             kept.insert(at, span)
