@@ -237,7 +237,7 @@ def test_formats_and_encodings_can_be_named(run: Run, texts: Path) -> None:
 def test_wrong_options_are_reported_before_the_gazetteer_is_read(run: Run, texts: Path) -> None:
     (texts / "a.tsv").write_text("Mara\tPERSON\n")
     done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.xyz", status=2)
-    assert "w.xyz: the ending tells no format" in done.stderr and "read a.tsv" not in done.stderr
+    assert "w.xyz: unknown ending" in done.stderr and "read a.tsv" not in done.stderr
     done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.jsonl", "--workers", "0", status=2)
     assert "'--workers': 0" in done.stderr and "read a.tsv" not in done.stderr
 

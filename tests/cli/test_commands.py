@@ -83,7 +83,7 @@ def test_check_names_problems_and_fixes_them(run: Run, tmp_path: Path) -> None:
     out = run("check", "x.jsonl", status=2).stdout
     assert "x.jsonl:1: whitespace" in out and "x.jsonl:1: outside" in out
     assert "x.jsonl:2: misaligned" in out and "['Mara', 'Teel']" in out
-    assert "x.jsonl:3: unreadable: this is not JSON" in out
+    assert "x.jsonl:3: unreadable: this line is not JSON" in out
     found = json.loads(run("check", "x.jsonl", "--json", status=2).stdout)
     assert found["errors"] == 4 and found["documents"] == 2
     assert {(p["kind"], p["line"]) for p in found["problems"] if p["error"]} == {
@@ -108,7 +108,7 @@ def test_check_sees_texts_shared_between_splits(run: Run, gold: Path, tmp_path: 
     [
         (("evaluate", "missing.conll", "--gold", "gold.conll"), "missing.conll: there is no such file or folder"),
         (("evaluate", "gold.xyz", "--gold", "gold.conll"), "gold.xyz: there is no such file or folder"),
-        (("noise", "corrupt", "gold.conll", "--out", "x.xyz"), "x.xyz: the ending tells no format"),
+        (("noise", "corrupt", "gold.conll", "--out", "x.xyz"), "x.xyz: unknown ending"),
         (("noise", "corrupt", "gold.conll", "--out", "gold.conll"), "is already an input or output"),
         (("noise", "corrupt", "gold.conll", "--drop", "1.5", "--out", "x.jsonl"), "drop: input should be less than"),
         (

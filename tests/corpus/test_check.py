@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from lacuner.corpus.check import Checked, Problem, check_corpus, finish, fix, look_alike, span_problems
+from lacuner.corpus.check import Checker, Problem, fix, similar_labels, span_problems
 from lacuner.data import Document, Span, Where
 
 TEXT = "Mara Teel left Halden."
@@ -37,10 +37,10 @@ def test_each_kind_is_named(spans: list[Span], kinds: list[str]) -> None:
 
 def run(*corpora: list[Document], rare: int = 2) -> list[Problem]:
     found: list[Problem] = []
-    checked = Checked(found.append)
+    checker = Checker(found.append)
     for i, docs in enumerate(corpora):
-        list(check_corpus(docs, f"split{i}", checked))
-    finish(checked, rare)
+        list(checker.check(docs, f"split{i}"))
+    checker.finish(rare)
     return found
 
 
@@ -95,4 +95,4 @@ def test_fixing_leaves_only_what_needs_judgement() -> None:
     ],
 )
 def test_labels_that_may_be_typos_of_others(labels: dict[str, int], named: list[str]) -> None:
-    assert list(look_alike(labels)) == named
+    assert list(similar_labels(labels)) == named

@@ -147,7 +147,7 @@ def _log_labelling(corpus: Path, statistics: LabellingStatistics, missing: list[
 
 
 def _print_report(annotation: AnnotationReport, measurement: Measurement | None, lint: bool) -> None:
-    from lacuner.corpus.check import look_alike
+    from lacuner.corpus.check import similar_labels
 
     statistics = annotation.statistics
     matched = 100 * statistics.matched / max(statistics.documents, 1)
@@ -157,7 +157,7 @@ def _print_report(annotation: AnnotationReport, measurement: Measurement | None,
     table = statistics.table()
     rows = [(r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts) for r in table]
     print_table("", columns, rows)
-    for labels in look_alike(statistics.spans):
+    for labels in similar_labels(statistics.spans):
         echo(f"labels that look alike: {labels}")
     if measurement:
         print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measurement.scores))

@@ -15,7 +15,7 @@ from lacuner.data import Where
 from lacuner.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from lacuner.corpus.check import Checked, Problem
+    from lacuner.corpus.check import Checker, Problem
 
 SHOWN = 50
 UNFIXABLE = ("unreadable", "crossing", "two labels")
@@ -37,7 +37,7 @@ def check(
     Exit status 2 means that there are errors (with --fix: errors that need a decision), 0 that there are at most
     warnings.
     """
-    from lacuner.corpus.check import Checked, finish
+    from lacuner.corpus.check import Checker
 
     if out is not None and (not fix or len(corpora) > 1):
         raise ConfigError("--out needs --fix and a single corpus")
@@ -47,21 +47,21 @@ def check(
     def report(problem: Problem) -> None:
         if json:
             problems.append(problem)
-        elif all_ or checked.counts[problem.kind] <= SHOWN:
+        elif all_ or checker.counts[problem.kind] <= SHOWN:
             echo(str(problem))
 
-    checked = Checked(report)
+    checker = Checker(report)
     fixed: Counter[str] = Counter()
     for corpus in corpora:
-        _check_corpus(corpus, inputs, checked, (out or _fixed_path(corpus)) if fix else None, fixed)
-    finish(checked, rare)
+        _check_corpus(corpus, inputs, checker, (out or _fixed_path(corpus)) if fix else None, fixed)
+    checker.finish(rare)
     if json:
-        print_json({**_counts(checked), "problems": [_row(problem) for problem in problems], "fixed": dict(fixed)})
+        print_json({**_counts(checker), "problems": [_row(problem) for problem in problems], "fixed": dict(fixed)})
     else:
-        _print_summary(checked, all_)
+        _print_summary(checker, all_)
         if fix:
             echo(f"fixed: {_join_counts(fixed) or 'nothing to fix'}")
-    errors = sum(checked.counts[kind] for kind in UNFIXABLE) if fix else checked.errors
+    errors = sum(checker.counts[kind] for kind in UNFIXABLE) if fix else checker.errors
     raise Exit(2 if errors else 0)
 
 
@@ -70,20 +70,20 @@ def _fixed_path(corpus: Path) -> Path:
 
 
 def _check_corpus(
-    corpus: Path, inputs: InputOptions, checked: Checked, target: Path | None, fixed: Counter[str]
+    corpus: Path, inputs: InputOptions, checker: Checker, target: Path | None, fixed: Counter[str]
 ) -> None:
     """Check one corpus and, with a target, write a repaired copy there."""
-    from lacuner.corpus.check import check_corpus, fix, unreadable
+    from lacuner.corpus.check import fix
 
-    report = unreadable(checked)
+    report = checker.add_unreadable
     try:
         reader = CorpusReader(corpus, inputs, keep_bad_spans=True, on_error=report)
-        docs = check_corpus(reader, str(corpus), checked)
+        docs = checker.check(reader, str(corpus))
         if target is not None:
-            before = checked.counts["unreadable"]
+            before = checker.counts["unreadable"]
             format = inputs.format if target.suffix == corpus.suffix else None
             lost = write((fix(doc, fixed) for doc in docs), target, format=format)
-            lost.count("unreadable document", checked.counts["unreadable"] - before)
+            lost.count("unreadable document", checker.counts["unreadable"] - before)
             log(f"wrote {target}: {lost}")
         else:
             for _ in docs:
@@ -93,18 +93,18 @@ def _check_corpus(
         return
     for reason, count in reader.lost:
         where = reader.lost.first.get(reason) or Where(str(corpus))
-        checked.add("not as it was", where, f"{reason}: {count:,} in this file")
+        checker.add("not as it was", where, f"{reason}: {count:,} in this file")
 
 
-def _counts(checked: Checked) -> dict[str, Any]:
+def _counts(checker: Checker) -> dict[str, Any]:
     return {
-        "documents": checked.documents,
-        "words": checked.words,
-        "spans": checked.spans,
-        "labels": dict(sorted(checked.labels.items())),
-        "errors": checked.errors,
-        "warnings": checked.counts.total() - checked.errors,
-        "counts": dict(checked.counts),
+        "documents": checker.documents,
+        "words": checker.words,
+        "spans": checker.spans,
+        "labels": dict(sorted(checker.labels.items())),
+        "errors": checker.errors,
+        "warnings": checker.counts.total() - checker.errors,
+        "counts": dict(checker.counts),
     }
 
 
@@ -113,14 +113,14 @@ def _row(problem: Problem) -> dict[str, Any]:
     return {"kind": problem.kind, "error": problem.is_error, "file": file, "line": line, "message": problem.message}
 
 
-def _print_summary(checked: Checked, show_all: bool) -> None:
-    for kind, count in checked.counts.items():
+def _print_summary(checker: Checker, show_all: bool) -> None:
+    for kind, count in checker.counts.items():
         if count > SHOWN and not show_all:
             echo(f"{kind}: {count - SHOWN:,} more (--all shows them)")
-    labels = ", ".join(f"{label} {count:,}" for label, count in checked.labels.most_common()) or "no labels"
-    echo(f"{checked.documents:,} documents, {checked.words:,} words, {checked.spans:,} spans ({labels})")
-    counts = _counts(checked)
-    kinds = _join_counts(checked.counts) or "no problems"
+    labels = ", ".join(f"{label} {count:,}" for label, count in checker.labels.most_common()) or "no labels"
+    echo(f"{checker.documents:,} documents, {checker.words:,} words, {checker.spans:,} spans ({labels})")
+    counts = _counts(checker)
+    kinds = _join_counts(checker.counts) or "no problems"
     echo(f"{counts['errors']:,} errors, {counts['warnings']:,} warnings: {kinds}")
 
 

@@ -1,29 +1,28 @@
-"""What is wrong with a corpus, with file and line; and the repair of what can be repaired without judgement."""
+"""Check a corpus for mistakes, with file and line, and repair those that need no judgement."""
 
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import combinations
 from typing import NamedTuple
 
 from lacuner.corpus.reader import span_problem
-from lacuner.corpus.words import words_of
-from lacuner.data import Document, Span, Where, Words
+from lacuner.corpus.words import word_texts, words_of, words_touching
+from lacuner.data import Document, Span, Where
 from lacuner.errors import CorpusError
 
 ERRORS = ("unreadable", "outside", "empty", "whitespace", "misaligned", "duplicate", "crossing", "two labels")
-"""What makes a corpus unusable as it is; every other kind of problem is a warning."""
-SIMILAR, SELDOM = 0.75, 0.2
-"""A label may be a typo of another one if they are so similar, and it occurs at most so often as that."""
+"""Kinds of problem that make a corpus unusable as it is; all others are warnings."""
+MIN_SIMILARITY, MAX_TYPO_RATE = 0.75, 0.2
+"""A label may be a typo of a similar one if it is at most this frequent, relative to the other."""
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong, and where."""
+    """A mistake and its place."""
 
     kind: str
     where: Where | None
@@ -40,81 +39,78 @@ class Problem(NamedTuple):
         return f"{self.where.file}{line}: {self.kind}: {self.message}"
 
 
-@dataclass
-class Checked:
-    """What a check has seen so far; `problem` is called for each thing that is wrong, as it is found."""
+class Checker:
+    """Checks documents as they stream through; `on_problem` is called for each problem."""
 
-    problem: Callable[[Problem], None]
-    documents: int = 0
-    words: int = 0
-    spans: int = 0
-    labels: Counter[str] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
-    _texts: dict[bytes, tuple[str, Where | None]] = field(default_factory=dict)
-
-    def add(self, kind: str, where: Where | None, message: str) -> None:
-        self.counts[kind] += 1
-        self.problem(Problem(kind, where, message))
+    def __init__(self, on_problem: Callable[[Problem], None]) -> None:
+        self._on_problem = on_problem
+        self.documents = self.words = self.spans = 0
+        self.labels: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self._texts: dict[bytes, tuple[str, Where | None]] = {}
 
     @property
     def errors(self) -> int:
         return sum(self.counts[kind] for kind in ERRORS)
 
+    def add(self, kind: str, where: Where | None, message: str) -> None:
+        """Count and report a problem."""
+        self.counts[kind] += 1
+        self._on_problem(Problem(kind, where, message))
 
-def check_corpus(docs: Iterable[Document], name: str, checked: Checked) -> Iterator[Document]:
-    """Look at each document on its way through. `name` is the split's: texts shared between splits are a problem."""
-    ids: set[str] = set()
-    for doc in docs:
-        checked.documents += 1
-        checked.words += len(words_of(doc))
-        checked.spans += len(doc.spans)
-        checked.labels.update(span.label for span in doc.spans)
-        for kind, span, message in span_problems(doc):
-            checked.add(kind, _line_of(doc, span), f"document {doc.id!r}: {message}")
-        if doc.id in ids:
-            checked.add("duplicate id", doc.where, f"there is another document {doc.id!r}")
-        ids.add(doc.id)
-        _check_shared(doc, name, checked)
-        yield doc
+    def add_unreadable(self, error: CorpusError) -> None:
+        """Report a document that cannot be read, for `read(on_error=...)`."""
+        self.add("unreadable", Where(error.file or "", error.line), error.problem)
 
+    def check(self, docs: Iterable[Document], split: str) -> Iterator[Document]:
+        """Check documents on their way through; a text that occurs in two splits is a problem."""
+        ids: set[str] = set()
+        for doc in docs:
+            self.documents += 1
+            self.words += len(words_of(doc))
+            self.spans += len(doc.spans)
+            self.labels.update(span.label for span in doc.spans)
+            for kind, span, message in span_problems(doc):
+                self.add(kind, _line_of(doc, span), f"document {doc.id!r}: {message}")
+            if doc.id in ids:
+                self.add("duplicate id", doc.where, f"there is another document {doc.id!r}")
+            ids.add(doc.id)
+            self._check_shared(doc, split)
+            yield doc
 
-def _check_shared(doc: Document, name: str, checked: Checked) -> None:
-    digest = hashlib.blake2b(doc.text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
-    split, where = checked._texts.setdefault(digest, (name, doc.where))
-    if split != name:
-        other = f"{where.file}:{where.line}" if where and where.line else split
-        checked.add("shared text", doc.where, f"document {doc.id!r} has the same text as one in {other}")
+    def _check_shared(self, doc: Document, split: str) -> None:
+        digest = hashlib.blake2b(doc.text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+        first_split, where = self._texts.setdefault(digest, (split, doc.where))
+        if first_split != split:
+            other = f"{where.file}:{where.line}" if where and where.line else first_split
+            self.add("shared text", doc.where, f"document {doc.id!r} has the same text as one in {other}")
 
-
-def finish(checked: Checked, rare: int = 5) -> None:
-    """What can only be said at the end: labels with few spans, and labels that look alike."""
-    for label, count in sorted(checked.labels.items()):
-        if count < rare:
-            checked.add("rare label", None, f"{label!r} has {count} span{'s' if count > 1 else ''} in all")
-    for named in look_alike(checked.labels):
-        checked.add("labels that look alike", None, named)
-
-
-def look_alike(labels: Mapping[str, int]) -> Iterator[str]:
-    """Pairs of labels, and how often they occur: equal but for case and hyphens, or one perhaps a typo of the other."""
-    for one, other in combinations(sorted(labels, key=lambda label: (-labels[label], label)), 2):
-        left, right = ("".join(filter(str.isalnum, label.casefold())) for label in (one, other))
-        seldom = labels[other] <= SELDOM * labels[one] and abs(len(left) - len(right)) <= 1
-        if left == right or (seldom and SequenceMatcher(None, left, right, autojunk=False).ratio() >= SIMILAR):
-            yield f"{one!r} ({labels[one]:,}), {other!r} ({labels[other]:,})"
+    def finish(self, rare: int = 5) -> None:
+        """Report problems of the whole corpus: labels with fewer than `rare` spans, and labels that look alike."""
+        for label, count in sorted(self.labels.items()):
+            if count < rare:
+                self.add("rare label", None, f"{label!r} has only {count} span{'s' if count > 1 else ''}")
+        for pair in similar_labels(self.labels):
+            self.add("labels that look alike", None, pair)
 
 
-def unreadable(checked: Checked) -> Callable[[CorpusError], None]:
-    """For `read(on_error=...)`: a document that cannot be read is a problem among others."""
+def similar_labels(labels: Mapping[str, int]) -> Iterator[str]:
+    """Pairs of labels that differ only in case and punctuation, or of which one may be a typo; with their counts.
 
-    def note(error: CorpusError) -> None:
-        checked.add("unreadable", Where(error.file or "", error.line), error.problem)
-
-    return note
+    >>> list(similar_labels({"DISEASE": 90, "Disease": 2, "GENE": 40}))
+    ["'DISEASE' (90), 'Disease' (2)"]
+    """
+    for label, other in combinations(sorted(labels, key=lambda label: (-labels[label], label)), 2):
+        left, right = ("".join(filter(str.isalnum, name.casefold())) for name in (label, other))
+        may_be_typo = labels[other] <= MAX_TYPO_RATE * labels[label] and abs(len(left) - len(right)) <= 1
+        if left == right or (
+            may_be_typo and SequenceMatcher(None, left, right, autojunk=False).ratio() >= MIN_SIMILARITY
+        ):
+            yield f"{label!r} ({labels[label]:,}), {other!r} ({labels[other]:,})"
 
 
 def span_problems(doc: Document) -> Iterator[tuple[str, Span, str]]:
-    """Everything wrong with a document's spans: kind, span, message."""
+    """Problems of a document's spans: kind, span, message."""
     words = words_of(doc)
     starts, ends = {start for start, _ in words}, {end for _, end in words}
     for state in ("spans", "rejected", "unsure"):
@@ -122,61 +118,54 @@ def span_problems(doc: Document) -> Iterator[tuple[str, Span, str]]:
         spans: tuple[Span, ...] = getattr(doc, state)
         for span in spans:
             text = doc.text[max(span.start, 0) : max(span.end, 0)]
-            named = f"{span.label or 'span'} {span.start}-{span.end} {text[:60]!r}"
+            name = f"{span.label or 'span'} {span.start}-{span.end} {text[:60]!r}"
             impossible = span_problem(doc.text, span)
             if impossible:
-                yield "empty" if span.start == span.end else "outside", span, f"{named}: {impossible}"
+                yield "empty" if span.start == span.end else "outside", span, f"{name}: {impossible}"
                 continue
             if text != text.strip():
-                yield "whitespace", span, f"{named} begins or ends with white space"
+                yield "whitespace", span, f"{name} begins or ends with white space"
             elif span.start not in starts or span.end not in ends:
-                yield (
-                    "misaligned",
-                    span,
-                    f"{named} does not begin and end with a word: {_surroundings(doc, words, span)}",
-                )
-            usable.append((span, named))
+                first, last = words_touching(words, span.start, span.end)
+                touched = f"the words are {word_texts(doc)[first:last]}"[:200]
+                yield "misaligned", span, f"{name} does not begin and end at a word boundary: {touched}"
+            usable.append((span, name))
         yield from _pair_problems(usable, state)
 
 
 def _pair_problems(spans: list[tuple[Span, str]], state: str) -> Iterator[tuple[str, Span, str]]:
     spans = sorted(spans, key=lambda item: (item[0].start, -item[0].end))
-    for i, (span, named) in enumerate(spans):
-        for other, other_named in spans[i + 1 :]:
+    for i, (span, name) in enumerate(spans):
+        for other, other_name in spans[i + 1 :]:
             if other.start >= span.end:
                 break
-            if other[:3] == span[:3]:
-                yield "duplicate", other, f"{other_named} is there twice"
+            if other.key == span.key:
+                yield "duplicate", other, f"{other_name} occurs twice"
             elif other[:2] == span[:2] and state == "spans":
-                yield "two labels", other, f"{other_named} is also {span.label!r}"
+                yield "two labels", other, f"{other_name} is also {span.label!r}"
             elif other.start > span.start and other.end > span.end:
-                yield "crossing", other, f"{other_named} crosses {named}"
-
-
-def _surroundings(doc: Document, words: Words, span: Span) -> str:
-    near = [doc.text[start:end] for start, end in words if start < span.end and end > span.start]
-    return f"the words are {near}"[:200]
+                yield "crossing", other, f"{other_name} crosses {name}"
 
 
 def _line_of(doc: Document, span: Span) -> Where | None:
-    """In a column file each word has its own line; elsewhere the document has one."""
+    """The place of a span: in a column file the line of its first word, otherwise that of the document."""
     if doc.where is None or doc.where.line is None or not doc.where.line_per_word:
         return doc.where
-    before = sum(end <= span.start for _, end in words_of(doc))
-    return doc.where._replace(line=doc.where.line + before)
+    return doc.where._replace(line=doc.where.line + words_touching(words_of(doc), span.start, span.end)[0])
 
 
 def fix(doc: Document, fixed: Counter[str]) -> Document:
-    """Repair what needs no judgement: trim white space, drop empty, outside and duplicate spans, widen to words.
+    """Repair spans without judgement: trim white space, expand to whole words, drop empty, outside and duplicate ones.
 
-    Spans that cross, and places with two labels, stay as they are: which of them is right, somebody has to say.
+    Crossing spans and spans with two labels stay: a person has to decide which is right. `fixed` counts the repairs.
     """
-    states = {state: tuple(_fixed(doc, getattr(doc, state), fixed)) for state in ("spans", "rejected", "unsure")}
+    states = {state: tuple(_fix_spans(doc, getattr(doc, state), fixed)) for state in ("spans", "rejected", "unsure")}
     return replace(doc, **states)  # type: ignore[arg-type]
 
 
-def _fixed(doc: Document, spans: Iterable[Span], fixed: Counter[str]) -> Iterator[Span]:
-    seen: set[tuple[int, int, str]] = set()
+def _fix_spans(doc: Document, spans: Iterable[Span], fixed: Counter[str]) -> Iterator[Span]:
+    keys: set[tuple[int, int, str]] = set()
+    words = words_of(doc)
     for span in spans:
         start, end = max(span.start, 0), min(span.end, len(doc.text))
         text = doc.text[start:end]
@@ -188,15 +177,13 @@ def _fixed(doc: Document, spans: Iterable[Span], fixed: Counter[str]) -> Iterato
         if text != text.strip():
             fixed["white space trimmed"] += 1
             start, end = start + len(text) - len(text.lstrip()), end - (len(text) - len(text.rstrip()))
-        words = words_of(doc)
-        first = bisect_right(words, start, key=lambda word: word[1])
-        touched = words[first : bisect_left(words, end, key=lambda word: word[0])]
-        if touched and (touched[0][0], touched[-1][1]) != (start, end):
+        first, last = words_touching(words, start, end)
+        if first < last and (words[first][0], words[last - 1][1]) != (start, end):
             fixed["widened to whole words"] += 1
-            start, end = touched[0][0], touched[-1][1]
+            start, end = words[first][0], words[last - 1][1]
         span = span._replace(start=start, end=end)
-        if span[:3] in seen:
+        if span.key in keys:
             fixed["dropped: there twice"] += 1
             continue
-        seen.add(span[:3])
+        keys.add(span.key)
         yield span

@@ -47,9 +47,7 @@ def format_of(path: str | PathLike[str], name: str | None = None) -> Format:
         if path.suffix.lower() in known.endings:
             return known
     endings = " ".join(ending for known in FORMATS.values() for ending in known.endings)
-    raise CorpusError(
-        f"unknown file name ending (known: {endings}): give --format, one of {', '.join(FORMATS)}", file=path
-    )
+    raise CorpusError(f"unknown ending: use one of {endings}, or --format for an input", file=path)
 
 
 def read(
