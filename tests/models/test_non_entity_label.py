@@ -35,6 +35,6 @@ def test_it_is_saved_and_never_a_target(kind):
     head = build_head({"kind": kind, "labels": ["PER"], "non_entity": True}, 4)
     again = build_head(head.config(), 4)
     again.load_state_dict(head.state_dict())
-    assert again.non_entity and again.labels == ("PER",)
+    assert again.config()["non_entity"] and again.labels == ("PER",)
     targets = head.targets([Annotation(3, [(0, 1, "PER")], rejected=[(1, 2, "")], unsure=[(2, 3, "")])], Lost())
     assert targets.labels.tolist() == [1, 0, 0] and targets.known.tolist() == [True, True, False]

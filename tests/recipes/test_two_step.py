@@ -161,9 +161,9 @@ def test_what_the_second_step_learns_from(
 
 def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path: Path) -> None:
     tagger = two_step.train(Splits(weak=weak), config("sample=0.0"), Run(tmp_path / "none", {"seed": 1}))
-    assert not tagger.model.head.non_entity
+    assert not tagger.model.head.config()["non_entity"]
     tagger = two_step.train(Splits(weak=weak), config("complete=0.001"), Run(tmp_path / "complete", {"seed": 1}))
-    assert not tagger.model.head.non_entity, "labels that look complete need none"
+    assert not tagger.model.head.config()["non_entity"], "labels that look complete need none"
     assert not (tmp_path / "complete" / "removed.jsonl").read_text(), "and nothing is removed"
 
 

@@ -1,7 +1,7 @@
-"""Dropout that forgets the same features at every word of a sentence.
+"""Dropout that zeroes the same features at every word of a sentence.
 
-Cheaper than a draw for each word (on a CPU the draws cost as much as a convolution), and it does not let a
-convolution read at one word what was hidden at its neighbour.
+Faster than one draw per word (on a CPU the draws cost as much as a convolution), and a convolution cannot read from
+one word what was dropped at its neighbour.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from lacuner.errors import ConfigError
 
 
 def check_rate(rate: float) -> float:
-    """The rate itself, if it is one."""
+    """Return a dropout rate, or raise if it is not a number from 0 to below 1."""
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
-        raise ConfigError(f"a dropout of {rate!r} is not a share below 1")
+        raise ConfigError(f"dropout must be a number from 0 to below 1, not {rate!r}")
     return rate
 
 
 def drop_features(vectors: Tensor, rate: float, training: bool) -> Tensor:
-    """`[sentences, words, features]` with a share of the features set to zero, a draw a sentence."""
+    """Zero a share of the features of `[sentences, words, features]`, one draw per sentence."""
     if not training or rate == 0:
         return vectors
     keep = torch.rand(vectors.shape[0], 1, vectors.shape[2], device=vectors.device) >= rate

@@ -1,4 +1,4 @@
-"""Sentences of different lengths in one row, and batches cut out of it without a loop."""
+"""Sentences of different lengths in one flat array, and padded batches of them without a loop."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ import numpy as np
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:
-    """Where each piece begins in the row, and, last, where the row ends."""
+    """Start of each piece in the flat array, followed by the array's length.
+
+    >>> offsets_of(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def pad_rows(offsets: np.ndarray, indices: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions `[batch, longest]` of some pieces in the row, 0 where there is padding; and what is not padding."""
+    """Positions `[batch, longest]` of some pieces in the flat array, 0 at padding; and the mask of non-padding.
+
+    >>> [array.tolist() for array in pad_rows(np.array([0, 2, 2, 5]), [0, 2])]
+    [[[0, 1, 0], [2, 3, 4]], [[True, True, False], [True, True, True]]]
+    """
     chosen = np.asarray(indices, dtype=np.int64)
     starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
     steps = np.arange(max(int(lengths.max(initial=0)), 1))  # a batch of empty sentences is still a tensor
@@ -24,14 +32,22 @@ def pad_rows(offsets: np.ndarray, indices: Sequence[int] | np.ndarray) -> tuple[
 
 
 def run_positions(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """All positions of several runs, one run after another: (3, 8), (2, 3) gives 3 4 8 9 10."""
+    """All positions of several runs, one run after another.
+
+    >>> run_positions(np.array([3, 8]), np.array([2, 3])).tolist()
+    [3, 4, 8, 9, 10]
+    """
     ends = np.cumsum(lengths)
     shift = np.repeat(starts - (ends - lengths), lengths)
     return shift + np.arange(len(shift))
 
 
 def index_words(sentences: Iterable[Sequence[str]]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """The distinct words as they appear, the row of all words as numbers of these, and the sentences' lengths."""
+    """Distinct words in order of appearance, the index of each word of the corpus, and words per sentence.
+
+    >>> index_words([["a", "b"], ["b"]])
+    (['a', 'b'], array([0, 1, 1]), array([2, 1]))
+    """
     numbers: dict[str, int] = {}
     row: list[int] = []
     lengths: list[int] = []

@@ -1,7 +1,7 @@
-"""Tag sets: which tags there are for some labels, which may follow which, and tags <-> spans in whole arrays.
+"""Tag sets: the tags of some labels, which tag may follow which, and conversion between tags and spans.
 
-`lacuner.corpus.tags` does the same for strings, one sentence at a time, in every scheme that files come in; models need
-three schemes, as numbers, for a whole corpus at once.
+`lacuner.corpus.tags` does the same for strings, one sentence at a time, in every scheme of files; models need three
+schemes, as numbers, for a whole corpus at once.
 """
 
 from __future__ import annotations
@@ -22,16 +22,22 @@ _LETTERS = {"IO": "I", "BIO": "BI", "BIOES": "BIES"}
 
 @dataclass(frozen=True)
 class TagSet:
-    """Tag 0 is O; then, label by label, the scheme's letters in the order B, I, E, S as far as it has them."""
+    """Tag 0 is O; then follow, label by label, the scheme's letters in the order B, I, E, S.
+
+    >>> tags = TagSet(("LOC", "PER"), "BIO")
+    >>> tags.names
+    ['O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER']
+    >>> tags.encode(np.array([1]), np.array([3]), np.array([1]), length=4).tolist()
+    [0, 3, 4, 0]
+    """
 
     labels: tuple[str, ...]
     scheme: Scheme
 
     def __post_init__(self) -> None:
         if self.scheme not in _LETTERS:
-            raise ConfigError(f"the scheme {self.scheme!r} is not one of {', '.join(_LETTERS)}")
-        if not self.labels or len(set(self.labels)) < len(self.labels):
-            raise ConfigError("a model needs at least one label, and no label twice")
+            raise ConfigError(f"unknown tag scheme {self.scheme!r}; choose one of {', '.join(_LETTERS)}")
+        check_labels(self.labels)
 
     @property
     def letters(self) -> str:
@@ -46,15 +52,15 @@ class TagSet:
 
     @property
     def types(self) -> np.ndarray:
-        """The label of each tag as a number, -1 for O."""
+        """Label index of each tag, -1 for O."""
         return np.concatenate([[-1], np.repeat(np.arange(len(self.labels)), len(self.letters))])
 
     def having(self, letters: str) -> np.ndarray:
-        """Which tags have one of these letters."""
+        """Mask of the tags that have one of these letters."""
         return np.array([False] + [letter in letters for letter in self.letters] * len(self.labels))
 
     def encode(self, start: np.ndarray, end: np.ndarray, label: np.ndarray, length: int) -> np.ndarray:
-        """The tags of a row of `length` words for spans that do not overlap."""
+        """Tags of a row of `length` words, given spans that do not overlap."""
         tags = np.zeros(length, dtype=np.int64)
         base = 1 + label * len(self.letters)
         place = {letter: i for i, letter in enumerate(self.letters)}
@@ -69,42 +75,47 @@ class TagSet:
         return tags
 
     def allowed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which tag may follow which `[from, to]`, which may come first, and which last."""
+        """Masks: which tag may follow which `[from, to]`, which may come first, and which last."""
         tags = len(self)
         if self.scheme == "IO":
             return np.ones((tags, tags), bool), np.ones(tags, bool), np.ones(tags, bool)
-        types, goes_on = self.types, self.having("IE")
-        open_after = self.having("BI")  # in BIO these may also be followed by anything else, in BIOES they must go on
-        same = types[:, None] == types[None, :]
-        joined = open_after[:, None] & goes_on[None, :] & same
-        must = open_after if self.scheme == "BIOES" else np.zeros(tags, bool)
-        apart = ~must[:, None] & ~goes_on[None, :]
-        return joined | apart, ~goes_on, ~must
+        # after B or I a BIO entity may end; a BIOES entity must continue
+        continues, must_continue = self.having("IE"), self.having("BI") & (self.scheme == "BIOES")
+        apart = ~must_continue[:, None] & ~continues[None, :]
+        return self.joined() | apart, ~continues, ~must_continue
+
+    def joined(self) -> np.ndarray:
+        """Mask `[from, to]` of the pairs of tags that are inside one entity."""
+        joined: np.ndarray = (self.types[:, None] == self.types) & self.having("BI")[:, None] & self.having("IE")
+        return joined
 
     def decode(self, tags: np.ndarray, probability: np.ndarray) -> DecodedSpans:
-        """Spans of tags `[batch, words]` with padding as O, by conlleval's rule, which reads any sequence.
+        """Spans of tags `[batch, words]` (O at padding) by conlleval's rule, which accepts any sequence.
 
-        A span's score is that of its least certain word: the words of a span stand and fall together, so that the
-        product of their probabilities would be far too low.
+        A span's score is the probability of its least probable word. Their product would be far too low, because the
+        words of one entity are not independent.
         """
         batch, words = tags.shape
-        row = np.zeros((batch, words + 1), dtype=np.int64)  # the O between sentences keeps them apart
+        row = np.zeros((batch, words + 1), dtype=np.int64)  # an O between sentences keeps them apart
         row[:, :words] = tags
         row = row.ravel()
         types = self.types[row]
-        before = np.roll(types, 1)
         closed = np.roll(self.having("ES")[row], 1)
-        begins = (types >= 0) & (self.having("BS")[row] | closed | (before != types))
-        inside = (types >= 0) & ~begins
+        begins = (types >= 0) & (self.having("BS")[row] | closed | (np.roll(types, 1) != types))
         start = np.flatnonzero(begins)
-        stops = np.flatnonzero(~inside)
+        stops = np.flatnonzero((types < 0) | begins)
         end = stops[np.searchsorted(stops, start, side="right")] if len(start) else start
         padded = np.ones((batch, words + 1))
         padded[:, :words] = probability
-        padded = padded.ravel()
-        score = span_minimum(padded, start, end)
+        score = span_minimum(padded.ravel(), start, end)
         sentence = start // (words + 1)
         return DecodedSpans(sentence, start - sentence * (words + 1), end - sentence * (words + 1), types[start], score)
+
+
+def check_labels(labels: Sequence[str]) -> None:
+    """Raise if there are no labels or one occurs twice."""
+    if not labels or len(set(labels)) < len(labels):
+        raise ConfigError("a model needs at least one label, and no label twice")
 
 
 def tag_set_of(head: Head[Any]) -> TagSet:
@@ -114,7 +125,11 @@ def tag_set_of(head: Head[Any]) -> TagSet:
 
 
 def span_minimum(values: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The smallest value of each run."""
+    """Smallest value inside each span.
+
+    >>> span_minimum(np.array([3, 1, 2, 5]), np.array([0, 2]), np.array([2, 4])).tolist()
+    [1, 2]
+    """
     if not len(start):
         return np.zeros(0, dtype=values.dtype)
     lengths = end - start
@@ -123,10 +138,14 @@ def span_minimum(values: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.n
 
 
 def keep_disjoint(start: np.ndarray, end: np.ndarray, order: Sequence[np.ndarray], length: int) -> np.ndarray:
-    """Which spans of one long row are kept when they are taken greedily and none may overlap another.
+    """Mask of the spans that a greedy choice keeps, best first, when no two may overlap in a row of `length` words.
 
-    `order` are keys as for `np.lexsort`, the last the most important one, high first. In each round every span that is
-    the best one at all of its words is taken, and whatever overlaps it falls; that is the greedy result, in few rounds.
+    `order` are keys as for `np.lexsort`: the last is the most important, high values first. Each round takes every
+    span that is the best one at all of its words and drops what overlaps it: the greedy result in few rounds.
+
+    >>> score = np.array([0.9, 0.8, 0.7])
+    >>> keep_disjoint(np.array([0, 1, 2]), np.array([2, 3, 4]), [score], length=4).tolist()
+    [True, False, True]
     """
     kept = np.zeros(len(start), dtype=bool)
     left = np.lexsort(tuple(order))  # from the worst to the best
@@ -137,7 +156,7 @@ def keep_disjoint(start: np.ndarray, end: np.ndarray, order: Sequence[np.ndarray
         best = np.full(length, -1)
         best[words] = np.repeat(rank, lengths)  # the last assignment wins, and the best comes last
         first = np.cumsum(lengths) - lengths
-        won = np.maximum.reduceat(best[words], first) == rank  # nothing better at any of its words
+        won = np.maximum.reduceat(best[words], first) == rank
         kept[left[won]] = True
         taken = np.zeros(length, dtype=bool)
         taken[run_positions(start[left[won]], lengths[won])] = True

@@ -1,9 +1,29 @@
-"""From annotations to targets, once a corpus: what is known, what is known to be O, and what nobody knows.
+"""Annotations to training targets, for a whole corpus at once: what is an entity, what is O, and what is unknown.
 
-The rules, the same for every head: a labelled span is known. In a complete sentence everything else is known to be O;
-in any other only what lies inside a span rejected for every type. Whatever touches an unsure span is unknown, unless it
-is labelled. Of a window only what begins with a word of its own is known. What a head cannot express (a label it lacks,
-an overlap, a span too wide) is counted in `lost`, and is unknown where the head has a place for it: never O.
+The rules are the same for every head. A labelled span is known. In a complete sentence everything else is O; in any
+other sentence only words and spans inside a span that was ruled out for every type are O. Whatever overlaps an unsure
+span is unknown, unless it is labelled. In a window only words that it owns, and spans that start there, are known.
+What a head cannot express (a label it lacks, an overlap, a span that is too wide) is counted in `lost` and is unknown,
+never O.
+
+Five words: "Mara Teel" is labelled, "left" is ruled out, "Halden" has no label, and "Works" is unsure.
+
+>>> from dataclasses import replace
+>>> annotation = Annotation(5, spans=[(0, 2, "PER")], rejected=[(2, 3, "")], unsure=[(4, 5, "")])
+>>> targets = token_targets([annotation], TagSet(("PER",), "BIO"), Lost())
+>>> targets.labels.tolist(), targets.known.tolist()  # tags: 0 is O, 1 is B-PER, 2 is I-PER
+([1, 2, 0, 0, 0], [True, True, True, False, False])
+>>> complete = replace(annotation, complete=True)  # now "Halden" is O; "Works" stays unknown
+>>> token_targets([complete], TagSet(("PER",), "BIO"), Lost()).known.tolist()
+[True, True, True, True, False]
+
+The same for spans: row `i` has the spans that start at word `i`, of one word and of two.
+
+>>> targets = span_targets([complete], ["PER"], 2, Lost())
+>>> targets.labels.tolist()  # classes: 0 is O, 1 is PER
+[[0, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
+>>> targets.known.tolist()  # unknown: "Halden Works", "Works", and what would end after the last word
+[[True, True], [True, True], [True, True], [True, False], [False, False]]
 """
 
 from __future__ import annotations
@@ -23,12 +43,15 @@ from lacuner.models.tag_sets import TagSet, keep_disjoint
 from lacuner.models.types import Annotation, Targets, WordSpan
 
 WIDTH_QUANTILE = 0.995
-LEAST_WIDTH = 10
+MIN_SPAN_WIDTH = 10
 
 
 @dataclass
 class CorpusTargets:
-    """Targets of a corpus: a row of all its words (times the widths, for spans). See `types.PackedTargets`."""
+    """Targets of a corpus, all its words in one row: `[words]`, or `[words, widths]` for spans.
+
+    A recipe may overwrite the tensors between epochs. `offsets` are the starts of the sentences in the row.
+    """
 
     labels: Tensor
     known: Tensor
@@ -37,6 +60,7 @@ class CorpusTargets:
     probs: Tensor | None = None
 
     def collate(self, indices: Sequence[int] | np.ndarray) -> Targets:
+        """Targets of some sentences, padded to the longest; padding is not known."""
         positions, real = pad_rows(self.offsets, indices)
         at, mask = torch.from_numpy(positions), torch.from_numpy(real)
         labels = _take(self.labels, at).long()
@@ -46,138 +70,138 @@ class CorpusTargets:
 
 
 def _take(row: Tensor, at: Tensor) -> Tensor:
-    return row[at] if len(row) else row.new_zeros(*at.shape, *row.shape[1:])  # empty sentences only: all is padding
+    return row[at] if len(row) else row.new_zeros(*at.shape, *row.shape[1:])  # empty sentences only: all padding
 
 
 @dataclass(frozen=True)
-class _Flat:
-    """Spans of a corpus as positions in its row of words; label -1 is one that the head does not have."""
+class _SpanTable:
+    """Spans of a corpus as positions in its row of words; label -1: the head does not have this label."""
 
     start: np.ndarray
     end: np.ndarray
     label: np.ndarray
     sentence: np.ndarray
 
-    def where(self, chosen: np.ndarray) -> _Flat:
-        return _Flat(self.start[chosen], self.end[chosen], self.label[chosen], self.sentence[chosen])
+    def select(self, chosen: np.ndarray) -> _SpanTable:
+        return _SpanTable(self.start[chosen], self.end[chosen], self.label[chosen], self.sentence[chosen])
 
     @property
     def words(self) -> np.ndarray:
         return run_positions(self.start, self.end - self.start)
 
 
-def _flat(groups: Sequence[Sequence[WordSpan]], offsets: np.ndarray, labels: Sequence[str]) -> _Flat:
+def _span_table(span_lists: Sequence[Sequence[WordSpan]], offsets: np.ndarray, labels: Sequence[str]) -> _SpanTable:
     number = {label: i for i, label in enumerate(labels)}
-    counts = np.fromiter(map(len, groups), dtype=np.int64, count=len(groups))
-    rows = [(start, end, number.get(label, -1)) for spans in groups for start, end, label in spans]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    sentence = np.repeat(np.arange(len(groups)), counts)
-    start, end, label = table.T
+    counts = np.fromiter(map(len, span_lists), dtype=np.int64, count=len(span_lists))
+    rows = [(start, end, number.get(label, -1)) for spans in span_lists for start, end, label in spans]
+    start, end, label = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    sentence = np.repeat(np.arange(len(span_lists)), counts)
     wrong = np.flatnonzero((start < 0) | (start >= end) | (end > np.diff(offsets)[sentence]))
     if len(wrong):
         i = wrong[0]
         raise CorpusError(f"sentence {sentence[i]} has no words {start[i]} to {end[i]}")
-    return _Flat(start + offsets[sentence], end + offsets[sentence], label, sentence)
+    return _SpanTable(start + offsets[sentence], end + offsets[sentence], label, sentence)
 
 
 @dataclass(frozen=True)
 class _Corpus:
+    """The annotations of a corpus as arrays."""
+
     offsets: np.ndarray
     complete: np.ndarray
-    spans: _Flat
-    rejected: _Flat
-    unsure: _Flat
-    elsewhere: _Flat
     own: np.ndarray
-    """Which words of the row are owned by the window that they stand in."""
+    """Which words of the row are owned by their window."""
+    spans: _SpanTable
+    rejected: _SpanTable
+    unsure: _SpanTable
+    elsewhere: _SpanTable
 
     @property
     def length(self) -> int:
         return int(self.offsets[-1])
 
 
-def _read(annotations: Sequence[Annotation], labels: Sequence[str], lost: Lost) -> _Corpus:
+def _flatten(annotations: Sequence[Annotation], labels: Sequence[str], lost: Lost) -> _Corpus:
     offsets = offsets_of(np.array([annotation.length for annotation in annotations], dtype=np.int64))
     complete = np.array([annotation.complete for annotation in annotations], dtype=bool)
-    spans = _flat([annotation.spans for annotation in annotations], offsets, labels)
-    lost.count("span with a label that the model does not have", int((spans.label < 0).sum()))
-    for_all = [[span for span in annotation.rejected if not span[2]] for annotation in annotations]
-    of_one_type = np.array([len(a.rejected) - len(every) for a, every in zip(annotations, for_all, strict=True)])
-    if len(of_one_type):
-        # in a complete sentence it says nothing new; elsewhere it leaves several labels open, which is not a target
-        lost.count("rejection of a single type", int(of_one_type[~complete].sum()))
-    unsure = _flat([annotation.unsure for annotation in annotations], offsets, labels)
-    elsewhere = _flat([annotation.elsewhere for annotation in annotations], offsets, labels)
-    edges = np.array([each.own or (0, each.length) for each in annotations], dtype=np.int64).reshape(-1, 2)
+    # ruling out a single type adds nothing in a complete sentence; elsewhere it leaves other labels open: no target
+    rejected = [[span for span in annotation.rejected if not span[2]] for annotation in annotations]
+    of_one_type = [len(a.rejected) - len(spans) for a, spans in zip(annotations, rejected, strict=True)]
+    lost.count("rejection of a single type", int(np.array(of_one_type, dtype=np.int64)[~complete].sum()))
+    bounds = np.array([a.own or (0, a.length) for a in annotations], dtype=np.int64).reshape(-1, 2)
     own = np.zeros(offsets[-1], dtype=bool)
-    own[run_positions(offsets[:-1] + edges[:, 0], edges[:, 1] - edges[:, 0])] = True
-    return _Corpus(offsets, complete, spans, _flat(for_all, offsets, labels), unsure, elsewhere, own)
+    own[run_positions(offsets[:-1] + bounds[:, 0], bounds[:, 1] - bounds[:, 0])] = True
+    columns: list[Sequence[Sequence[WordSpan]]] = [[a.spans for a in annotations], rejected]
+    columns += [[a.unsure for a in annotations], [a.elsewhere for a in annotations]]
+    spans, *others = (_span_table(span_lists, offsets, labels) for span_lists in columns)
+    lost.count("span with a label that the model does not have", int((spans.label < 0).sum()))
+    return _Corpus(offsets, complete, own, spans, *others)
 
 
 def token_targets(annotations: Sequence[Annotation], tags: TagSet, lost: Lost) -> CorpusTargets:
-    """Tags a word. Of labelled spans that overlap the longest is kept; words that only the others cover are unknown."""
-    corpus = _read(annotations, tags.labels, lost)
+    """One tag per word. Of overlapping labelled spans the longest is kept; words of the others only are unknown."""
+    corpus = _flatten(annotations, tags.labels, lost)
     known = np.repeat(corpus.complete, np.diff(corpus.offsets))
     known[corpus.rejected.words] = True
     known &= corpus.own
-    for unknown in (corpus.unsure, corpus.elsewhere, corpus.spans):
-        known[unknown.words] = False
-    spans = corpus.spans.where(corpus.spans.label >= 0)
+    for spans in (corpus.unsure, corpus.elsewhere, corpus.spans):
+        known[spans.words] = False
+    spans = corpus.spans.select(corpus.spans.label >= 0)
     kept = keep_disjoint(spans.start, spans.end, (-spans.label, -spans.start, spans.end - spans.start), corpus.length)
     lost.count("span overlaps a longer one", int((~kept).sum()))
-    spans = spans.where(kept)
+    spans = spans.select(kept)
     if tags.scheme == "IO":
-        lost.count("span merges with its neighbour in the scheme IO", _touching(spans))
+        lost.count("span merges with its neighbour in the scheme IO", _count_adjacent(spans))
     labels = tags.encode(spans.start, spans.end, spans.label, corpus.length)
     known[spans.words] = True
     return CorpusTargets(torch.from_numpy(labels.astype(np.int16)), torch.from_numpy(known), corpus.offsets)
 
 
-def _touching(spans: _Flat) -> int:
-    order = np.argsort(spans.start)
-    start, end, label, sentence = (array[order] for array in (spans.start, spans.end, spans.label, spans.sentence))
-    return int(((end[:-1] == start[1:]) & (label[:-1] == label[1:]) & (sentence[:-1] == sentence[1:])).sum())
+def _count_adjacent(spans: _SpanTable) -> int:
+    """Number of spans that directly follow another of the same label."""
+    spans = spans.select(np.argsort(spans.start))
+    same = (spans.label[:-1] == spans.label[1:]) & (spans.sentence[:-1] == spans.sentence[1:])
+    return int(((spans.end[:-1] == spans.start[1:]) & same).sum())
 
 
 def span_targets(annotations: Sequence[Annotation], labels: Sequence[str], widths: int, lost: Lost) -> CorpusTargets:
-    """Classes a span, 0 for O: the span of `w + 1` words from word `i` of the row is `[i, w]`."""
-    corpus = _read(annotations, labels, lost)
-    steps = np.arange(widths)
-    lengths = np.diff(corpus.offsets)
+    """One class per span, 0 for O: `[i, w]` is the span of `w + 1` words that starts at word `i` of the row."""
+    corpus = _flatten(annotations, labels, lost)
+    steps, lengths = np.arange(widths), np.diff(corpus.offsets)
     room = np.repeat(corpus.offsets[1:], lengths) - np.arange(corpus.length)  # words from here to the sentence's end
-    inside = steps < room[:, None]
-    known = inside & np.repeat(corpus.complete, lengths)[:, None]
-    gone = corpus.rejected
-    words = gone.words
-    np.logical_or.at(known, words, steps < (np.repeat(gone.end, gone.end - gone.start) - words)[:, None])
+    known = (steps < room[:, None]) & np.repeat(corpus.complete, lengths)[:, None]
+    rejected = corpus.rejected
+    words = rejected.words
+    np.logical_or.at(known, words, steps < (np.repeat(rejected.end, rejected.end - rejected.start) - words)[:, None])
     known &= corpus.own[:, None]
-    _forget_touching(known, corpus, widths)
-    spans = corpus.spans
-    wide = spans.end - spans.start > widths
-    lost.count("span wider than the model's limit", int((wide & (spans.label >= 0)).sum()))
-    spans = spans.where(~wide)
+    _mark_unknown_near_unsure(known, corpus, widths)
+    wide = corpus.spans.end - corpus.spans.start > widths
+    lost.count("span wider than the model's limit", int((wide & (corpus.spans.label >= 0)).sum()))
+    spans = corpus.spans.select(~wide)
+    at = spans.start, spans.end - spans.start - 1
     classes = np.zeros(known.shape, dtype=np.int16)
-    last = spans.end - spans.start - 1
-    classes[spans.start, last] = spans.label + 1
-    known[spans.start, last] = spans.label >= 0
-    twice = classes[spans.start, last] != spans.label + 1
+    classes[at] = spans.label + 1
+    known[at] = spans.label >= 0
+    twice = classes[at] != spans.label + 1
     lost.count("span with two labels", int(twice.sum()))
-    known[spans.start[twice], last[twice]] = False
+    known[at[0][twice], at[1][twice]] = False
     return CorpusTargets(torch.from_numpy(classes), torch.from_numpy(known), corpus.offsets)
 
 
-def _forget_touching(known: np.ndarray, corpus: _Corpus, widths: int) -> None:
-    """Make every span unknown that shares a word with an unsure one."""
+def _mark_unknown_near_unsure(known: np.ndarray, corpus: _Corpus, widths: int) -> None:
+    """Make every span unknown that shares a word with an unsure span."""
     unsure = corpus.unsure
     first = np.maximum(unsure.start - widths + 1, corpus.offsets[:-1][unsure.sentence])
     starts = run_positions(first, unsure.end - first)
-    ahead = np.repeat(unsure.start, unsure.end - first) - starts  # words before the unsure span begins
-    np.logical_and.at(known, starts, np.arange(widths) < ahead[:, None])
+    before = np.repeat(unsure.start, unsure.end - first) - starts  # words from here to the unsure span, 0 inside it
+    np.logical_and.at(known, starts, np.arange(widths) < before[:, None])
 
 
 def choose_span_width(annotations: Sequence[Annotation]) -> int:
-    """The width limit for a corpus: the 99.5 % quantile of its labelled spans' widths, at least 10."""
+    """Widest span to score in a corpus: the 99.5 % quantile of the labelled spans' widths, at least 10.
+
+    >>> choose_span_width([Annotation(20, spans=[(0, 12, "ORG")])])
+    12
+    """
     widths = sorted(end - start for annotation in annotations for start, end, _ in annotation.spans)
-    if not widths:
-        return LEAST_WIDTH
-    return max(LEAST_WIDTH, widths[ceil(WIDTH_QUANTILE * len(widths)) - 1])
+    return max(MIN_SPAN_WIDTH, widths[ceil(WIDTH_QUANTILE * len(widths)) - 1]) if widths else MIN_SPAN_WIDTH

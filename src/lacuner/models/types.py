@@ -1,4 +1,7 @@
-"""What models are made of. Here, and only here, spans are counted in words of one sentence (or window)."""
+"""Types that encoders, heads, losses and training pass to each other.
+
+Only inside models are spans counted in words: of one sentence, or of one window of a long document.
+"""
 
 from __future__ import annotations
 
@@ -17,34 +20,32 @@ if TYPE_CHECKING:  # both modules build on this one
     from lacuner.models.targets import CorpusTargets
 
 WordSpan = tuple[int, int, str]
-"""First word, word after the last, label; an empty label as in `Span`."""
+"""First word, word after the last, label. In rejected and unsure spans an empty label means any type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What is known about one sentence, in words: the training side of a `Document`.
-
-    A rejected span with an empty label rules out every entity inside it. Nothing that touches an unsure span is
-    ever known to be no entity.
-    """
+    """What is known about one sentence, in words: the training side of a `Document`."""
 
     length: int
     spans: Sequence[WordSpan] = ()
     rejected: Sequence[WordSpan] = ()
+    """Ruled-out spans. An empty label rules out every entity inside the span."""
     unsure: Sequence[WordSpan] = ()
+    """Spans with some evidence for an entity. No span that overlaps one is ever a negative."""
     complete: bool = False
     own: tuple[int, int] | None = None
-    """Of a window: the words that it owns. What begins elsewhere is not known here, because another window knows it."""
+    """Of a window: the words that it owns. Spans that start at other words are known in another window, not here."""
     elsewhere: Sequence[WordSpan] = ()
-    """Of a window: labelled spans that reach into it and are known in another one, or fit none."""
+    """Of a window: labelled spans that reach into it and are known in another window, or fit into none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What a batch should be labelled as. `known = False` says nothing at all; it is never the same as O.
+    """Training targets of a batch. `known = False` means unknown, which is never the same as O.
 
-    Shapes follow the scores: `[batch, words]` for words, `[batch, words, widths]` for spans; `probs`, where a recipe
-    has soft labels, has one more dimension and takes the place of `labels`.
+    Shapes follow the scores: `[batch, words]` for words, `[batch, words, widths]` for spans. Soft labels `probs` have
+    one more dimension, the classes, and replace `labels`.
     """
 
     labels: Tensor
@@ -55,7 +56,7 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """Logits `[batch, words, tags]` and which words are real."""
+    """Logits `[batch, words, tags]`; `mask` `[batch, words]` is False at padding."""
 
     logits: Tensor
     mask: Tensor
@@ -63,8 +64,8 @@ class TokenScores:
 
 @dataclass(frozen=True, slots=True)
 class EntityTypeScores:
-    """`entity` `[batch, words]` and `types` `[batch, words, types]` as logits; `logits` are the joint log
-    probabilities of O and the types."""
+    """Logits `entity` `[batch, words]` and `types` `[batch, words, types]`; `logits` are the joint log probabilities
+    of O and the types."""
 
     entity: Tensor
     types: Tensor
@@ -74,7 +75,7 @@ class EntityTypeScores:
 
 @dataclass(frozen=True, slots=True)
 class CRFScores:
-    """Emissions `[batch, words, tags]`, transitions `[from, to]` with the impossible ones very low, start and end."""
+    """Emissions `[batch, words, tags]`, transitions `[from, to]` (very low where forbidden), start and end scores."""
 
     logits: Tensor
     transitions: Tensor
@@ -85,14 +86,14 @@ class CRFScores:
 
 @dataclass(frozen=True, slots=True)
 class SpanScores:
-    """Logits `[batch, words, widths, classes]`: the span of `w + 1` words that begins at word `i` is `[:, i, w]`."""
+    """Logits `[batch, words, widths, classes]`; `[:, i, w]` is the span of `w + 1` words that starts at word `i`."""
 
     logits: Tensor
     mask: Tensor
 
 
 class DecodedSpans(NamedTuple):
-    """Spans found in a batch, in reading order: arrays of equal length. `label` is an index into the head's labels."""
+    """Predicted spans of a batch in reading order: arrays of equal length; `label` indexes the head's labels."""
 
     sentence: np.ndarray
     start: np.ndarray
@@ -103,16 +104,15 @@ class DecodedSpans(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """A prepared corpus: packed arrays that only the encoder understands.
-
-    `lengths` are words a sentence, `costs` what each sentence costs the encoder (sub-words where it has them);
-    `truncated` counts the words that were too long to be read to their end.
-    """
+    """A corpus prepared by an encoder: arrays that only this encoder understands."""
 
     lengths: np.ndarray
+    """Words per sentence."""
     costs: np.ndarray
+    """Cost per sentence for batching: its sub-words, where there are any, or its words."""
     arrays: Mapping[str, np.ndarray]
     truncated: int = 0
+    """Number of distinct words that were too long for the encoder and were truncated."""
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -120,7 +120,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some sentences as tensors; `mask` `[batch, words]` says which words are real."""
+    """Sentences as tensors; `mask` `[batch, words]` is False at padding."""
 
     mask: Tensor
     tensors: Mapping[str, Tensor]
@@ -130,10 +130,7 @@ class Batch:
 
 
 class TorchModule(Protocol):
-    """The part of `nn.Module` that code outside an encoder or head uses.
-
-    Encoders and heads are `nn.Module`s. A protocol cannot inherit from a class, so it names these methods itself.
-    """
+    """The part of `nn.Module` that is used from outside: a protocol cannot inherit from the class itself."""
 
     def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]: ...
 
@@ -141,13 +138,12 @@ class TorchModule(Protocol):
 
 
 class Encoder(TorchModule, Protocol):
-    """Words to vectors."""
+    """Words to vectors: an `nn.Module` with these methods."""
 
     is_transformer: bool
     """True for a Hugging Face transformer, which wants fine-tuning settings (small learning rates, few epochs).
 
-    False for `tiny` and `lstm`, also when `lacuner pretrain` has trained them: they keep the settings of training from
-    scratch. `lacuner.models.encoders.is_transformer` answers the same for a config without loading weights.
+    False for `tiny` and `lstm`, also after `lacuner pretrain`: they keep the settings of training from scratch.
     """
 
     @property
@@ -156,72 +152,59 @@ class Encoder(TorchModule, Protocol):
 
     @property
     def limit(self) -> int | None:
-        """Highest cost that a sentence may have; None for no limit."""
+        """Highest cost of a sentence; None for no limit."""
 
     def count(self, words: Sequence[str]) -> np.ndarray:
-        """Cost of each word (its number of sub-words, where there are sub-words), for cutting windows."""
+        """Cost of each word, for cutting windows: its number of sub-words, or 1."""
 
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Features:
-        """Turn a corpus into arrays, once; each distinct word is processed once."""
+        """Convert a corpus once; each distinct word is converted once."""
 
     def collate(self, features: Features, indices: Sequence[int] | np.ndarray) -> Batch:
         """A batch of prepared sentences, padded to the longest."""
 
     def __call__(self, batch: Batch) -> Tensor:
-        """Vectors `[batch, words, width]` (implement `forward`); values at padding are arbitrary."""
+        """Vectors `[batch, words, width]`, arbitrary at padding. Implement it as `forward`."""
 
     def config(self) -> dict[str, Any]:
-        """Everything besides weights and `files` that `build_encoder` needs to rebuild it: plain JSON."""
+        """What `build_encoder` needs besides weights and `files`, as plain JSON."""
 
     def files(self) -> dict[str, bytes]:
-        """Files by name that belong to the encoder (a tokenizer); empty for most."""
+        """Files that belong to the encoder (a tokenizer), by name; most encoders have none."""
 
 
 @runtime_checkable
 class SubwordEncoder(Encoder, Protocol):
     """An encoder whose masked language model predicts sub-words: a Hugging Face encoder."""
 
-    model: Any
-    """The transformers model, which has no type annotations."""
-    ids: dict[str, int]
+    model: Any  # the classes of transformers have no type annotations
     tokenizer: Any
+    ids: dict[str, int]
 
     def pieces(self, batch: Batch) -> Tensor:
         """Vectors of all sub-words, special tokens included."""
-
-
-class PackedTargets(Protocol):
-    """Targets of a whole corpus, its words in one row. A recipe may overwrite the tensors between epochs."""
-
-    labels: Tensor
-    known: Tensor
-    weight: Tensor | None
-    probs: Tensor | None
-
-    def collate(self, indices: Sequence[int] | np.ndarray) -> Targets:
-        """Targets of some sentences, padded to the longest; padding is not known."""
 
 
 S = TypeVar("S")
 
 
 class Head(TorchModule, Protocol[S]):
-    """Vectors to scores `S`, and scores to spans."""
+    """Vectors to scores `S`, and scores to spans: an `nn.Module` with these methods."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
 
     def __call__(self, vectors: Tensor, mask: Tensor) -> S:
-        """Scores of a batch (implement `forward`)."""
+        """Scores of a batch. Implement it as `forward`."""
 
     def decode(self, scores: S) -> DecodedSpans:
         """Non-overlapping spans, each with a probability."""
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
-        """Targets of a corpus, computed once; `lost` counts what this head cannot express."""
+        """Targets of a corpus; `lost` counts what this head cannot express."""
 
     def config(self) -> dict[str, Any]:
-        """Everything besides weights and the encoder's width that `build_head` needs to rebuild it."""
+        """What `build_head` needs besides weights and the encoder's width, as plain JSON."""
 
 
 @runtime_checkable

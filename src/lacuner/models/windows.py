@@ -1,4 +1,4 @@
-"""Documents as an encoder reads them: sentences of words, long ones through windows."""
+"""Documents as an encoder reads them: sentences of words, and overlapping windows of long documents."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import numpy as np
 
 from lacuner.corpus.tags import Chunk
 from lacuner.corpus.windows import Window, cut_windows
-from lacuner.corpus.words import to_words, words_of
+from lacuner.corpus.words import to_words, word_texts, words_of
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError
 from lacuner.models.types import Annotation, Encoder, WordSpan
 
 WINDOW = 256
+"""Highest cost of a window, where the encoder sets no limit."""
 OVERLAP = 64
-"""What a window costs at most, and what neighbours share, where the encoder sets no lower limit."""
+"""Highest cost of the words that neighbouring windows share."""
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """What was cut from documents: the words to read, and where each piece belongs."""
+    """Sentences and windows cut from documents."""
 
     words: list[list[str]]
     document: np.ndarray
-    """The number of the document of each sentence."""
+    """Index of each sentence's document."""
     windows: list[Window]
     annotations: list[Annotation]
-    """What is known, if it was asked for; what begins with a word is known in the window that owns the word, once."""
+    """Empty unless cut for training. A word or span is known in the window that owns its first word, and only there."""
 
     @property
     def words_read(self) -> int:
@@ -42,73 +43,81 @@ def cut_sentences(
     window: int | None = None,
     on_long: str = "window",
 ) -> Sentences:
-    """Cut documents for an encoder. With `lost`, for training: annotations too, and `lost` has what does not fit."""
-    size = min([each for each in (window, encoder.limit) if each is not None], default=WINDOW)
-    tokens = [[doc.text[start:end] for start, end in words_of(doc)] for doc in docs]
-    costs = encoder.count([word for words in tokens for word in words]).tolist()
-    words: list[list[str]] = []
+    """Cut documents into windows that the encoder can read: at most `window`, the encoder's limit, or 256.
+
+    With `lost` the annotations are cut too, for training, and `lost` counts what does not fit. With `on_long="error"`
+    a document that needs several windows is refused.
+
+    >>> from lacuner.models.encoders.tiny import TinyEncoder
+    >>> cut_sentences([Document("1", "Mara left.")], TinyEncoder()).words
+    [['Mara', 'left', '.']]
+    """
+    size = min([limit for limit in (window, encoder.limit) if limit is not None], default=WINDOW)
+    texts = [word_texts(doc) for doc in docs]
+    costs = encoder.count([word for words in texts for word in words]).tolist()
+    sentences: list[list[str]] = []
     document: list[int] = []
-    windows: list[Window] = []
+    all_windows: list[Window] = []
     annotations: list[Annotation] = []
     position = 0
-    for number, (doc, mine) in enumerate(zip(docs, tokens, strict=True)):
-        prices = costs[position : position + len(mine)]
-        position += len(mine)
-        known = None if lost is None else annotation_of(doc, lost)
-        spans = [] if known is None else [Chunk(*span) for span in known.spans]
-        cut, too_long = cut_windows(prices, size, min(OVERLAP, size // 4), spans)
-        if len(cut) > 1 and on_long == "error":
-            raise ConfigError(f"document {doc.id!r} has {len(mine):,} words, which do not fit one window")
+    for number, (doc, words) in enumerate(zip(docs, texts, strict=True)):
+        word_costs = costs[position : position + len(words)]
+        position += len(words)
+        annotation = None if lost is None else annotation_of(doc, lost)
+        spans = [] if annotation is None else [Chunk(*span) for span in annotation.spans]
+        windows, too_long = cut_windows(word_costs, size, min(OVERLAP, size // 4), spans)
+        if len(windows) > 1 and on_long == "error":
+            raise ConfigError(f"document {doc.id!r} has {len(words):,} words, which do not fit into one window")
         if lost is not None:
             lost.count("span longer than a window", len(too_long))
-        for piece in cut:
-            words.append(mine[piece.start : piece.end])
+        for piece in windows:
+            sentences.append(words[piece.start : piece.end])
             document.append(number)
-            windows.append(piece)
-            if known is not None:
-                annotations.append(known if len(cut) == 1 else restrict_to_window(known, piece))
-    return Sentences(words, np.array(document, dtype=np.int64), windows, annotations)
+            all_windows.append(piece)
+            if annotation is not None:
+                annotations.append(annotation if len(windows) == 1 else restrict_to_window(annotation, piece))
+    return Sentences(sentences, np.array(document, dtype=np.int64), all_windows, annotations)
 
 
 def annotation_of(doc: Document, lost: Lost) -> Annotation:
-    """What a document says, in words; `lost` has what does not fit them."""
+    """A document's annotation in words; `lost` counts the spans that do not fit word boundaries.
+
+    >>> from lacuner.data import Span
+    >>> annotation_of(Document("1", "Mara left.", spans=(Span(0, 4, "PER"),)), Lost()).spans
+    [(0, 1, 'PER')]
+    """
     spans = to_words(doc, doc.spans, lost) if doc.spans else []
     rejected = to_words(doc, doc.rejected, lost) if doc.rejected else []
-    # a label that fits no words says nothing exact, but it is evidence: what it touches is unsure, never O
+    # a label that fits no words has no exact place, but it is evidence: what it overlaps is unsure, never O
     vague = list(doc.unsure)
     if len(spans) < len(doc.spans):
         fitting = {span for _, _, span in spans}
         vague += [span for span in doc.spans if span not in fitting]
     unsure = to_words(doc, vague, Lost(), "expand") if vague else []
-    return Annotation(
-        length=len(words_of(doc)),
-        spans=[(first, last, span.label) for first, last, span in spans],
-        rejected=[(first, last, span.label) for first, last, span in rejected],
-        unsure=[(first, last, span.label) for first, last, span in unsure],
-        complete=bool(doc.complete),
-    )
+    columns = [[(first, last, span.label) for first, last, span in part] for part in (spans, rejected, unsure)]
+    return Annotation(len(words_of(doc)), columns[0], columns[1], columns[2], bool(doc.complete))
 
 
-def restrict_to_window(known: Annotation, window: Window) -> Annotation:
-    """The annotation of one window: what begins with a word that it owns and ends with a word that it sees.
+def restrict_to_window(annotation: Annotation, window: Window) -> Annotation:
+    """The annotation of one window: spans that start at a word it owns and end at a word it contains.
 
-    So each word, and each span that is no wider than what neighbours share to one side, is known in one window and in
-    no other. A wider span across a seam that nobody labelled may be known in none: its owner does not see its end.
+    So each word, and each span that is no wider than the overlap on one side, is known in exactly one window. A wider
+    unlabelled span across a window's end may be known in none: the window that owns its start does not contain its end.
     """
     start, end, own_start, own_end = window
 
-    def move(spans: Sequence[WordSpan]) -> list[WordSpan]:
-        cut = [(max(a, start) - start, min(b, end) - start, label) for a, b, label in spans]
-        return [span for span in cut if span[0] < span[1]]
+    def shift(spans: Sequence[WordSpan]) -> list[WordSpan]:
+        clipped = [(max(first, start) - start, min(last, end) - start, label) for first, last, label in spans]
+        return [span for span in clipped if span[0] < span[1]]
 
-    near = [span for span in known.spans if span[0] < end and start < span[1]]
-    mine = [span for span in near if own_start <= span[0] < own_end and span[1] <= end]
+    near = [span for span in annotation.spans if span[0] < end and start < span[1]]
+    owned = [span for span in near if own_start <= span[0] < own_end and span[1] <= end]
     return Annotation(
         length=end - start,
-        spans=move(mine),
-        rejected=move([span for span in known.rejected if span[0] < own_end and own_start < span[1]]),
-        unsure=move(known.unsure),
-        complete=known.complete,
+        spans=shift(owned),
+        rejected=shift([span for span in annotation.rejected if span[0] < own_end and own_start < span[1]]),
+        unsure=shift(annotation.unsure),
+        complete=annotation.complete,
         own=(own_start - start, own_end - start),
-        elsewhere=move([span for span in near if span not in mine]),
+        elsewhere=shift([span for span in near if span not in owned]),
     )

@@ -15,7 +15,7 @@ from lacuner.evaluate.threshold import tune_threshold
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger, assemble
 from lacuner.models.targets import CorpusTargets
-from lacuner.models.types import Batch, Features, HasThreshold, PackedTargets, Targets
+from lacuner.models.types import Batch, Features, HasThreshold, Targets
 from lacuner.models.windows import Sentences, cut_sentences
 
 
@@ -26,7 +26,7 @@ class TrainingSet:
     model: Model
     sentences: Sentences
     features: Features
-    targets: PackedTargets
+    targets: CorpusTargets
 
     def batch(self, indices: np.ndarray) -> tuple[Batch, Targets]:
         """Some sentences as tensors, where the model is."""

@@ -1,11 +1,11 @@
-"""Token CRF, whole or partial: the likelihood of everything that agrees with the known words.
+"""CRF head: a linear chain over the tags of a scheme, for complete and for partial annotation.
 
-What it does: a linear chain over the tags of a scheme; tags that cannot follow one another never do. The likelihood of
-    a sentence is the share of the tag sequences that agree with what is known. With every word known that is the
-    ordinary CRF, with none it is 1.
-Assumes: what is known is right. By itself it labels too much: it needs some words that are known to be O.
+What it does: scores tag sequences; transitions that the scheme forbids are impossible. The likelihood of a sentence is
+    the probability of all tag sequences that agree with its known words. With every word known that is the ordinary
+    CRF, with none it is 1.
+Assumes: known labels are right. Trained on entities alone it predicts too many: it needs some words known to be O.
 Departs from the authors: `drop` is our reading of a damaged formula in the two-step paper: the emission of an unknown
-    word and the transition into it count zero, above and below the line.
+    word and the transition into it count zero in numerator and denominator.
 Reference: Tsuboi et al. (2008), "Training conditional random fields using incomplete annotations"; Greenberg et al.
     (2018), "Marginal likelihood training of BiLSTM-CRF for biomedical named entity recognition".
 """
@@ -23,19 +23,19 @@ from torch.nn import functional
 from lacuner.data import Lost
 from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.heads.simplex import output_layer
-from lacuner.models.heads.token import add_non_entity_tags, drop_non_entities
+from lacuner.models.heads.token import drop_non_entities, make_tags
 from lacuner.models.tag_sets import Scheme, TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
 from lacuner.models.types import Annotation, CRFScores, DecodedSpans, Targets
 
 IMPOSSIBLE = -1e30
-"""Low enough for any sum of scores, and finite, so that no gradient is ever NaN."""
+"""Lower than any sum of scores, but finite, so that no gradient is NaN."""
 
 Unknown = Literal["marginal", "drop"]
 
 
 class CRFHead(nn.Module):
-    """Dropout, one linear (or angle-based) layer for the emissions, and learned transitions.
+    """Dropout, a linear (or angle-based) layer for the emissions, and learned transitions.
 
     `non_entity` as in `TokenHead`.
     """
@@ -54,20 +54,17 @@ class CRFHead(nn.Module):
         non_entity: bool = False,
     ) -> None:
         super().__init__()
-        self.tags = add_non_entity_tags(labels, scheme) if non_entity else TagSet(tuple(labels), scheme)
-        self.non_entity = non_entity
+        self.labels: tuple[str, ...] = tuple(labels)
+        self.tags = make_tags(labels, scheme, non_entity)
         self.dropout = check_rate(dropout)
-        self.angle = angle
-        self.output = output_layer(width, len(self.tags), angle)
-        self.transitions = nn.Parameter(torch.zeros(len(self.tags), len(self.tags)))
-        self.start = nn.Parameter(torch.zeros(len(self.tags)))
-        self.end = nn.Parameter(torch.zeros(len(self.tags)))
+        self.options = {"scheme": scheme, "dropout": dropout, "angle": angle, "non_entity": non_entity}
+        count = len(self.tags)
+        self.output = output_layer(width, count, angle)
+        self.transitions = nn.Parameter(torch.zeros(count, count))
+        self.start = nn.Parameter(torch.zeros(count))
+        self.end = nn.Parameter(torch.zeros(count))
         for name, array in zip(("allowed", "allowed_start", "allowed_end"), self.tags.allowed(), strict=True):
             self.register_buffer(name, torch.from_numpy(array), persistent=False)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.tags.labels[:-1] if self.non_entity else self.tags.labels
 
     def forward(self, vectors: Tensor, mask: Tensor) -> CRFScores:
         emissions = self.output(drop_features(vectors, self.dropout, self.training)).float()
@@ -82,44 +79,41 @@ class CRFHead(nn.Module):
     def decode(self, scores: CRFScores) -> DecodedSpans:
         with torch.no_grad():
             path = viterbi(scores)
-            found = self.tags.decode(path.cpu().numpy(), np.ones(tuple(path.shape)))
-            found = found._replace(score=_span_probability(scores, path, found, self.tags))
-            return drop_non_entities(found, self.labels)
+            spans = self.tags.decode(path.cpu().numpy(), np.ones(tuple(path.shape)))
+            spans = spans._replace(score=_span_probability(scores, path, spans, self.tags))
+            return drop_non_entities(spans, self.labels)
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
         return token_targets(annotations, self.tags, lost)
 
     def config(self) -> dict[str, Any]:
-        return {
-            "kind": "crf",
-            "labels": list(self.labels),
-            "scheme": self.tags.scheme,
-            "dropout": self.dropout,
-            "angle": self.angle,
-            "non_entity": self.non_entity,
-        }
+        return {"kind": "crf", "labels": list(self.labels), **self.options}
 
 
 def log_likelihood(scores: CRFScores, targets: Targets, unknown: Unknown = "marginal") -> Tensor:
-    """Log probability of what is known, one number a sentence; exactly 0 where nothing is."""
-    known, fixed = targets.known & scores.mask, allowed_tags(scores, targets)
-    # both sums in one pass, the constrained one first: half as many steps through time
-    allowed = torch.cat([fixed, torch.ones_like(fixed)])
-    skipped = torch.cat([~known, ~known]) if unknown == "drop" else None
+    """Log probability of the known words, one number per sentence; exactly 0 where no word is known."""
+    known, allowed = targets.known & scores.mask, allowed_tags(scores, targets)
+    # numerator and denominator in one pass: half as many steps through time
     both = torch.cat([scores.logits, scores.logits]), torch.cat([scores.mask, scores.mask])
-    above, below = log_partition(scores, *both, allowed, skipped).chunk(2)
-    return torch.where(known.any(dim=1), above - below, 0.0)
+    skipped = torch.cat([~known, ~known]) if unknown == "drop" else None
+    numerator, denominator = log_partition(
+        scores, *both, torch.cat([allowed, torch.ones_like(allowed)]), skipped
+    ).chunk(2)
+    return torch.where(known.any(dim=1), numerator - denominator, 0.0)
 
 
 def allowed_tags(scores: CRFScores, targets: Targets) -> Tensor:
-    """Which tags each word may have `[batch, words, tags]`: its own if it is known, else any."""
+    """Mask of the tags that each word may have `[batch, words, tags]`: its own if it is known, else any."""
     tags = scores.logits.shape[-1]
     known = (targets.known & scores.mask).unsqueeze(-1)
     return functional.one_hot(targets.labels.clamp(0, tags - 1), tags).bool() | ~known
 
 
 def log_partition(scores: CRFScores, logits: Tensor, mask: Tensor, allowed: Tensor, skipped: Tensor | None) -> Tensor:
-    """Log of the sum over all tag sequences that use only allowed tags."""
+    """Log of the summed exponentiated scores of all sequences of allowed tags, one number per sentence.
+
+    Emissions of `skipped` words `[batch, words]`, and transitions into them, count zero.
+    """
     alpha = scores.start + logits[:, 0]
     if skipped is not None:
         alpha = alpha.masked_fill(skipped[:, 0, None], 0.0)
@@ -135,19 +129,19 @@ def log_partition(scores: CRFScores, logits: Tensor, mask: Tensor, allowed: Tens
 
 
 def tag_marginals(scores: CRFScores, targets: Targets | None = None) -> Tensor:
-    """The probability of each tag at each word `[batch, words, tags]`, given what is known, if anything is.
+    """Probability of each tag at each word `[batch, words, tags]`, given the known words of `targets`, if any.
 
-    It is the gradient of the log of the sum over all sequences that agree with what is known.
+    Computed as the gradient of the log partition function.
     """
     allowed = torch.ones_like(scores.logits, dtype=torch.bool) if targets is None else allowed_tags(scores, targets)
     with torch.enable_grad():
         logits = scores.logits.detach().requires_grad_()
-        (found,) = torch.autograd.grad(log_partition(scores, logits, scores.mask, allowed, None).sum(), logits)
-    return found
+        (marginals,) = torch.autograd.grad(log_partition(scores, logits, scores.mask, allowed, None).sum(), logits)
+    return marginals
 
 
 def viterbi(scores: CRFScores) -> Tensor:
-    """The best tag sequence of each sentence (Viterbi), `[batch, words]`, with padding as O."""
+    """Best tag sequence of each sentence, `[batch, words]`, O at padding."""
     logits, mask = scores.logits, scores.mask
     batch, words, tags = logits.shape
     best = scores.start + logits[:, 0]
@@ -166,12 +160,14 @@ def viterbi(scores: CRFScores) -> Tensor:
     return torch.cat(path[::-1], dim=1).masked_fill(~mask, 0)
 
 
-def _span_probability(scores: CRFScores, path: Tensor, found: DecodedSpans, tags: TagSet) -> np.ndarray:
-    """The exact probability of each span of the path: that these words, and neither neighbour, are one entity."""
+def _span_probability(scores: CRFScores, path: Tensor, spans: DecodedSpans, tags: TagSet) -> np.ndarray:
+    """Exact probability of each span of the path: that these words, and neither neighbour, are one entity.
+
+    The sum over all sequences that contain the span: the scores of everything before it (`entering`, which cannot
+    continue an entity into the span), of its own words, and of everything after it (`leaving`).
+    """
     logits, mask = scores.logits, scores.mask
-    opens, goes_on = tags.having("BI"), tags.having("IE")
-    same = tags.types[:, None] == tags.types[None, :]
-    joined = torch.from_numpy(same & opens[:, None] & goes_on[None, :]).to(logits.device)
+    joined = torch.from_numpy(tags.joined()).to(logits.device)
     apart = scores.transitions.masked_fill(joined, IMPOSSIBLE)
     alpha, entering = [scores.start + logits[:, 0]], [scores.start + logits[:, 0]]
     beta, leaving = [scores.end.expand_as(alpha[0])], [scores.end.expand_as(alpha[0])]
@@ -190,9 +186,8 @@ def _span_probability(scores: CRFScores, path: Tensor, found: DecodedSpans, tags
     chosen = logits.gather(2, path.unsqueeze(2)).squeeze(2)
     chosen[:, 1:] += scores.transitions[path[:, :-1], path[:, 1:]].masked_fill(~mask[:, 1:], 0.0)
     sums = chosen.double().cumsum(dim=1)
-    sentence, first, last = (
-        torch.from_numpy(a).to(logits.device) for a in (found.sentence, found.start, found.end - 1)
-    )
+    columns = spans.sentence, spans.start, spans.end - 1
+    sentence, first, last = (torch.from_numpy(column).to(logits.device) for column in columns)
     inner = sums[sentence, last] - sums[sentence, first]
     log = into[sentence, first, path[sentence, first]] + inner + out_of[sentence, last, path[sentence, last]]
     probability: np.ndarray = (log - total[sentence]).exp().clamp(0.0, 1.0).float().cpu().numpy()

@@ -1,4 +1,4 @@
-"""Token softmax: a tag for each word by itself."""
+"""Token classifier: a softmax over tags for each word by itself."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lacuner.models.types import Annotation, DecodedSpans, TokenScores
 class TokenHead(nn.Module):
     """Dropout, one linear (or angle-based) layer, softmax over the tags of a scheme.
 
-    With `non_entity` there are tags for one more label, which training may give to spans that are none; it is not among
-    `labels`, and what is decoded to it is no entity.
+    With `non_entity` there are tags for one more label, which training may assign to spans that are no entity. It is
+    not among `labels`, and spans that are decoded to it are dropped.
     """
 
     def __init__(
@@ -32,15 +32,11 @@ class TokenHead(nn.Module):
         non_entity: bool = False,
     ) -> None:
         super().__init__()
-        self.tags = add_non_entity_tags(labels, scheme) if non_entity else TagSet(tuple(labels), scheme)
-        self.non_entity = non_entity
+        self.labels: tuple[str, ...] = tuple(labels)
+        self.tags = make_tags(labels, scheme, non_entity)
         self.dropout = check_rate(dropout)
-        self.angle = angle
+        self.options = {"scheme": scheme, "dropout": dropout, "angle": angle, "non_entity": non_entity}
         self.output = output_layer(width, len(self.tags), angle)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.tags.labels[:-1] if self.non_entity else self.tags.labels
 
     def forward(self, vectors: Tensor, mask: Tensor) -> TokenScores:
         return TokenScores(self.output(drop_features(vectors, self.dropout, self.training)), mask)
@@ -52,28 +48,21 @@ class TokenHead(nn.Module):
         return token_targets(annotations, self.tags, lost)
 
     def config(self) -> dict[str, Any]:
-        return {
-            "kind": "token",
-            "labels": list(self.labels),
-            "scheme": self.tags.scheme,
-            "dropout": self.dropout,
-            "angle": self.angle,
-            "non_entity": self.non_entity,
-        }
+        return {"kind": "token", "labels": list(self.labels), **self.options}
 
 
-def add_non_entity_tags(labels: Sequence[str], scheme: Scheme) -> TagSet:
-    """Tags for the labels and, last, for spans that are no entity; its name is empty, as no label's may be."""
-    return TagSet((*labels, ""), scheme)
+def make_tags(labels: Sequence[str], scheme: Scheme, non_entity: bool) -> TagSet:
+    """Tags of the labels and, with `non_entity`, of one more label, which is empty because no real label may be."""
+    return TagSet((*labels, "") if non_entity else tuple(labels), scheme)
 
 
-def drop_non_entities(found: DecodedSpans, labels: Sequence[str]) -> DecodedSpans:
-    """Without the spans of a label that is not among these."""
-    return DecodedSpans._make(column[found.label < len(labels)] for column in found)
+def drop_non_entities(spans: DecodedSpans, labels: Sequence[str]) -> DecodedSpans:
+    """Drop the spans whose label is not among these."""
+    return DecodedSpans._make(column[spans.label < len(labels)] for column in spans)
 
 
 def decode_tags(tags: TagSet, logits: Tensor, mask: Tensor) -> DecodedSpans:
-    """The best tag of each word by itself, read as spans; a span is as probable as its least certain word."""
+    """Spans of the best tag of each word; a span's score is the probability of its least probable word."""
     best, chosen = logits.detach().float().softmax(dim=-1).max(dim=-1)
     chosen = chosen.masked_fill(~mask, 0)
     return tags.decode(chosen.cpu().numpy(), best.cpu().numpy())
