@@ -23,7 +23,7 @@ def test_pretrain_augment_and_train_from_it(run: Run, corpus: Path) -> None:
     assert "held out: top1" in done.stderr and "encoder: run:pre" in done.stdout and "perplexity" in done.stdout
     again = json.loads(run("pretrain", "train.jsonl", "--out", "pre", *QUICK, "--json").stdout)
     assert 0 <= again["top5"] <= 1
-    assert "finds no names" in run("predict", "pre", "train.jsonl", "--out", "x.jsonl", status=2).stderr
+    assert "not a tagger" in run("predict", "pre", "train.jsonl", "--out", "x.jsonl", status=2).stderr
 
     refused = run("augment", "train.jsonl", "--encoder", "pre", "--least-top5", 1, "--out", "other.jsonl", status=2)
     assert "nothing is rewritten: a hidden word is among" in refused.stderr

@@ -94,7 +94,7 @@ def test_the_step_is_the_mean_over_what_is_asked_for() -> None:
 
 def test_a_large_vocabulary_is_guessed_in_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masked, "LARGE", 30)
-    monkeypatch.setattr(masked, "_OFTEN", 20)
+    monkeypatch.setattr(masked, "_FREQUENT", 20)
     torch.manual_seed(0)
     head = MaskedWordHead(16, [str(i) for i in range(50)])
     assert isinstance(head.output, torch.nn.AdaptiveLogSoftmaxWithLoss)
@@ -113,7 +113,7 @@ def test_a_pretrained_encoder_is_kept_with_its_head_and_finds_no_names(tmp_path)
     again = load_model(tmp_path)
     assert isinstance(again, MaskedLanguageModel) and again.head.labels == WORDS and again.head.top5 == 0.25
     assert all(torch.equal(a, b) for a, b in zip(made.state_dict().values(), again.state_dict().values(), strict=True))
-    with pytest.raises(ModelFileError, match="pre-trained encoder, which finds no names"):
+    with pytest.raises(ModelFileError, match="not a tagger"):
         load(tmp_path)
 
 

@@ -18,23 +18,24 @@ from lacuner.models.heads import MASKED_HEADS, build_head, build_masked_head
 from lacuner.models.model import AnyModel, MaskedLanguageModel, Model
 
 MAX_BUFFER_BYTES = 2**28
-"""Bytes that a model may have beside its weights (tables that are computed, not learned)."""
+"""Bytes of tensors that a model may compute instead of storing them as weights."""
 
 
 def build_model(config: Mapping[str, Any], files: Mapping[str, bytes], weights: Mapping[str, Tensor]) -> AnyModel:
-    """The model of a config with these weights.
+    """Build the model of a config with these weights.
 
-    First it is built without numbers: settings that ask for anything but these weights allocate nothing.
+    First it is built on the meta device, under a size limit, and compared with the weights, so that settings which ask
+    for any other model allocate nothing; then it is built for real.
     """
-    with torch.device("meta"), _NoNumbers(), limit_size(weights):
+    with torch.device("meta"), _SkipNormalInit(), limit_size(weights):
         model = _build(config, files)
-    asked = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    there = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    for name in sorted({*asked, *there}):
-        if asked.get(name) != there.get(name):
-            sizes = [shape if shape is None else list(shape) for shape in (asked.get(name), there.get(name))]
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    stored = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    for name in sorted({*expected, *stored}):
+        if expected.get(name) != stored.get(name):
+            sizes = [shape if shape is None else list(shape) for shape in (expected.get(name), stored.get(name))]
             raise ModelFileError(f"the settings ask for {name} of size {sizes[0]}, the weights have {sizes[1]}")
-    computed = sum(tensor.nbytes for name, tensor in model.named_buffers() if name not in there)
+    computed = sum(tensor.nbytes for name, tensor in model.named_buffers() if name not in stored)
     if computed > MAX_BUFFER_BYTES:
         raise ModelFileError(f"the settings ask for {computed:,} bytes beside the weights")
     model = _build(config, files)
@@ -49,22 +50,22 @@ def _build(config: Mapping[str, Any], files: Mapping[str, bytes]) -> AnyModel:
     return Model(encoder, build_head(config["head"], encoder.width))
 
 
-class _NoNumbers(TorchFunctionMode):
-    """Normal numbers are not drawn where there is nothing to fill: torch would spend two seconds on getting ready."""
+class _SkipNormalInit(TorchFunctionMode):
+    """Skips `nn.init.normal_`, which takes two seconds to load for the meta device and has nothing to fill there."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        given = kwargs or {}
-        return given["tensor"] if func is nn.init.normal_ and "tensor" in given else func(*args, **given)
+        arguments = kwargs or {}
+        return arguments["tensor"] if func is nn.init.normal_ and "tensor" in arguments else func(*args, **arguments)
 
 
 @contextmanager
 def limit_size(weights: Mapping[str, Tensor]) -> Iterator[None]:
-    """Stop building at once when it makes far more tensors, or larger ones, than there are weights.
+    """Stop building as soon as it makes far more tensors, or larger ones, than there are weights.
 
-    Without numbers a tensor costs nothing however large it is, but a billion layers would still take for ever. Some
-    more than there are is fine: a part of a pretrained model may be made first and thrown away then.
+    On the meta device a tensor of any size is free, but a billion layers would still take forever. Some more than the
+    weights is allowed: parts of a Hugging Face model may be made first and then removed.
     """
     thread = threading.get_ident()
     tensors = 2 * len(weights) + 64

@@ -1,6 +1,8 @@
-"""A model as a folder: safetensors, JSON and the encoder's own files, with hashes, and canaries that must still sing.
+"""A model as a folder: safetensors, JSON, the encoder's own files, hashes of all, and regression scores.
 
-Nothing in the folder can run code. Whatever is damaged, hostile or of another version is a `ModelFileError`.
+The regression scores of a few sentences are checked on load: a model that no longer scores as it did when it was saved
+(because a library has changed, say) is refused. Nothing in the folder can run code. A folder that is damaged, hostile
+or of another version raises `ModelFileError`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ NAMES = "names.json"
 CONFIG = "config.json"
 MAX_JSON_BYTES = 64 << 20
 TOLERANCE = 1e-3
-# what torch and our own code raise when a file asks for what cannot be
+# what torch and our own code raise when settings and weights do not fit
 _MISFITS = (
     ArithmeticError,
     AssertionError,
@@ -43,7 +45,6 @@ _MISFITS = (
     TypeError,
     ValueError,
 )
-# Sentences of our own, in several scripts: a model that reads them as it did when it was saved, reads as it did.
 REGRESSION_SENTENCES = (
     ("Mara", "Teel", "of", "Halden", "bought", "12.5", "kg", "of", "veltazine", "."),
     ("the", "BANK", "of", "New", "Vorn", "&", "Sons", "(", "est", ".", "1897", ")"),
@@ -51,17 +52,25 @@ REGRESSION_SENTENCES = (
     ("İstanbul", "straße", "naïve", "Київ", "हिन्दी", "한국어"),
     ("x",),
 )
+"""Invented sentences in several scripts. Their scores are saved under the key `canaries`."""
 
 
 def save(tagger: AnyTagger | AnyModel, folder: str | PathLike[str]) -> dict[str, str]:
-    """Write a tagger, or a pre-trained encoder with its head, as a folder; returns the hash of each file."""
+    """Write a tagger or a masked language model as a folder; returns the hash of each file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     hashes = save(LookupTagger({"Halden": "LOC"}), folder)
+    ...     load(folder)("She left Halden.").spans
+    (Span(start=9, end=15, label='LOC', score=1.0, source=None),)
+    """
     if isinstance(tagger, LookupTagger):
         names = json.dumps(tagger.names, ensure_ascii=False, sort_keys=True, indent=0)
         return _write(Path(folder), {NAMES: names.encode()}, {})
     model = tagger.model if isinstance(tagger, Tagger) else tagger
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     files = {WEIGHTS: save_tensors(tensors), **{f"encoder/{n}": data for n, data in model.encoder.files().items()}}
-    config = {"encoder": model.encoder.config(), "head": model.head.config(), "canaries": _sing(model)}
+    config = {"encoder": model.encoder.config(), "head": model.head.config(), "canaries": _regression_scores(model)}
     return _write(Path(folder), files, config)
 
 
@@ -71,65 +80,61 @@ def _write(folder: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) 
         with atomic_write(folder / name) as stream:
             stream.write(data)
     with atomic_write(folder / CONFIG) as stream:  # last: a folder without it is not a model
-        about = {"format": FORMAT, "files": hashes, **config}
-        stream.write(json.dumps(about, ensure_ascii=False, indent=1).encode())
+        stream.write(json.dumps({"format": FORMAT, "files": hashes, **config}, ensure_ascii=False, indent=1).encode())
     return hashes
 
 
 def load(path: str | PathLike[str]) -> AnyTagger:
-    """The tagger in a model folder, or in the run folder that holds one."""
-    found = load_model(path)
-    if isinstance(found, LookupTagger):
-        return found
-    if isinstance(found, MaskedLanguageModel):
-        raise ModelFileError("this is a pre-trained encoder, which finds no names: train with --encoder", file=path)
-    return Tagger(found)
+    """Load the tagger of a model folder, or of the run folder that contains one. See `save` for an example."""
+    model = load_model(path)
+    if isinstance(model, MaskedLanguageModel):
+        raise ModelFileError(f"this is a pre-trained encoder, not a tagger: train with --encoder run:{path}", file=path)
+    return model if isinstance(model, LookupTagger) else Tagger(model)
 
 
 def load_model(path: str | PathLike[str]) -> AnyModel | LookupTagger:
-    """What is in a model folder, whether it finds names or is only pre-trained."""
+    """Load whatever a model folder contains: a tagging model, a masked language model or a lookup tagger."""
     folder = _model_folder(path)
     config = _config(folder)
     files = {name: _file(folder, name, digest) for name, digest in config["files"].items()}
     if NAMES in files:
         return _lookup(files[NAMES], folder)
-    _need(config, {"encoder": dict, "head": dict, "canaries": list}, folder)
+    _require(config, {"encoder": dict, "head": dict, "canaries": list}, folder)
     weights = files.pop(WEIGHTS, None)
     if weights is None:
         raise ModelFileError("the list of files has no weights", file=folder / CONFIG)
-    inner = {name.removeprefix("encoder/"): data for name, data in files.items()}
+    encoder_files = {name.removeprefix("encoder/"): data for name, data in files.items()}
     try:
-        model = build_model(config, inner, load_tensors(weights))
+        model = build_model(config, encoder_files, load_tensors(weights))
         model.eval()
-        songs = _sing(model)
+        scores = _regression_scores(model)
     except LacunerError as error:
         raise ModelFileError(_first_line(error.problem), file=folder / CONFIG) from error
     except SafetensorError as error:
-        raise ModelFileError(f"this is no safetensors file: {_first_line(error)}", file=folder / WEIGHTS) from error
+        raise ModelFileError(f"not a safetensors file: {_first_line(error)}", file=folder / WEIGHTS) from error
     except _MISFITS as error:
         problem = f"weights and settings do not fit each other: {_first_line(error) or type(error).__name__}"
         raise ModelFileError(problem, file=folder) from error
-    _check_canaries(songs, config["canaries"], folder)
+    _check_regression_scores(scores, config["canaries"], folder)
     return model
 
 
 def _first_line(message: object) -> str:
-    """Libraries explain at length; a sentence is enough."""
     return next(iter(str(message).strip().splitlines()), "")[:300]
 
 
 def saved_encoder_kind(path: str | PathLike[str]) -> str | None:
-    """The kind of encoder in a model folder, read from its config alone; None if the tagger in it has no encoder."""
+    """Kind of the encoder in a model folder, read from its config alone; None for a lookup tagger."""
     folder = _model_folder(path)
     config = _config(folder)
     if NAMES in config["files"]:
         return None
-    _need(config, {"encoder": dict}, folder)
+    _require(config, {"encoder": dict}, folder)
     return str(config["encoder"].get("kind"))
 
 
 def fingerprint(path: str | PathLike[str]) -> str:
-    """A hash that tells the model in a folder from any other: its config names all other files with their hashes."""
+    """Hash that identifies the model in a folder: that of its config, which has the hashes of all other files."""
     folder = _model_folder(path)
     _config(folder)
     return hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest()
@@ -147,32 +152,32 @@ def _lookup(data: bytes, folder: Path) -> LookupTagger:
             raise ValueError("a name has no label")
         return LookupTagger(names)
     except (LacunerError, ValueError, RecursionError) as error:
-        raise ModelFileError("this is not a list of names", file=folder / NAMES) from error
+        raise ModelFileError("not a JSON object of names and labels", file=folder / NAMES) from error
 
 
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     try:
         if path.stat().st_size > MAX_JSON_BYTES:
-            raise ModelFileError("this file is too large to be a config", file=path)
+            raise ModelFileError("too large for the config of a model", file=path)
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ModelFileError("there is no model here", file=folder) from error
     except OSError as error:
         raise ModelFileError(f"cannot read this file: {error.strerror}", file=path) from error
     except (ValueError, RecursionError) as error:
-        raise ModelFileError("this is not the JSON of a model", file=path) from error
+        raise ModelFileError("not the config of a model: this is not JSON", file=path) from error
     if not isinstance(config, dict):
-        raise ModelFileError("this is not the config of a model", file=path)
+        raise ModelFileError("not the config of a model: this is not a JSON object", file=path)
     if config.get("format") != FORMAT:
-        raise ModelFileError(f"format {config.get('format')!r}, where this version reads {FORMAT}", file=path)
-    _need(config, {"files": dict}, folder)
+        raise ModelFileError(f"format {config.get('format')!r}; this version of lacuner reads {FORMAT}", file=path)
+    _require(config, {"files": dict}, folder)
     return config
 
 
-def _need(config: Mapping[str, Any], kinds: Mapping[str, type], folder: Path) -> None:
+def _require(config: Mapping[str, Any], kinds: Mapping[str, type], folder: Path) -> None:
     if any(not isinstance(config.get(key), kind) for key, kind in kinds.items()):
-        raise ModelFileError(f"this is not a model's config: it needs {', '.join(kinds)}", file=folder / CONFIG)
+        raise ModelFileError(f"not the config of a model: it needs {', '.join(kinds)}", file=folder / CONFIG)
 
 
 def _file(folder: Path, name: str, digest: object) -> bytes:
@@ -193,29 +198,31 @@ def _file(folder: Path, name: str, digest: object) -> bytes:
     return data
 
 
-def _sing(model: AnyModel) -> list[list[float]]:
-    """The scores of the canary sentences, a few numbers each."""
+def _regression_scores(model: AnyModel) -> list[list[float]]:
+    """The first scores of each regression sentence."""
     was_training = model.training
     model.eval()
     with torch.inference_mode():
-        features = model.encoder.prepare([list(words) for words in REGRESSION_SENTENCES])
-        songs = []
+        features = model.encoder.prepare(REGRESSION_SENTENCES)
+        scores = []
         for i in range(len(REGRESSION_SENTENCES)):
             logits = model(model.encoder.collate(features, [i]).to(next(model.parameters()).device)).logits
-            songs.append([round(value, 6) for value in logits.float().flatten()[:64].tolist()])
+            scores.append([round(value, 6) for value in logits.float().flatten()[:64].tolist()])
     model.train(was_training)
-    return songs
+    return scores
 
 
-def _check_canaries(songs: list[list[float]], expected: list[Any], folder: Path) -> None:
-    for now, then in zip(songs, expected, strict=False):
-        if not isinstance(then, list) or len(then) != len(now) or not all(type(b) in (int, float) for b in then):
-            raise ModelFileError("the canary sentences' scores are not there", file=folder / CONFIG)
-        # said so that NaN, on either side, is not close to anything
-        if not all(abs(a - b) <= TOLERANCE * max(1.0, abs(b)) for a, b in zip(now, then, strict=True)):
-            raise ModelFileError(
-                "this model no longer scores as it did when it was saved (has a library changed?), so it is not used",
-                file=folder,
-            )
-    if len(expected) != len(REGRESSION_SENTENCES):
-        raise ModelFileError("the canary sentences' scores are not there", file=folder / CONFIG)
+def _check_regression_scores(scores: list[list[float]], saved: list[Any], folder: Path) -> None:
+    comparable = len(saved) == len(scores) and all(
+        isinstance(old, list) and len(old) == len(new) and all(type(value) in (int, float) for value in old)
+        for new, old in zip(scores, saved, strict=False)
+    )
+    if not comparable:
+        raise ModelFileError("the regression scores (`canaries`) are missing or damaged", file=folder / CONFIG)
+    pairs = [pair for new, old in zip(scores, saved, strict=True) for pair in zip(new, old, strict=True)]
+    # written so that NaN on either side is not close to anything
+    if not all(abs(new - old) <= TOLERANCE * max(1.0, abs(old)) for new, old in pairs):
+        raise ModelFileError(
+            "this model no longer scores as it did when it was saved (has a library changed?), so it is not used",
+            file=folder,
+        )

@@ -1,9 +1,9 @@
-"""Entity and type apart: is this word part of an entity, and, if so, of which type.
+"""Entity and type as two classifiers per word: is it part of an entity, and of which type.
 
-What it does: one output says how likely a word is part of an entity, another, over the types alone, of which;
-    `P(O) = 1 - s`, `P(type) = s * t`. The scheme is IO: neighbours of one type are one span.
-Assumes: that weak labels are better at saying what than at saying where it ends.
-Departs from the authors: in nothing that this module decides.
+What it does: a sigmoid `s` says how probable it is that a word is part of an entity, a softmax `t` over the types says
+    of which; `P(O) = 1 - s`, `P(type) = s * t`. The tag scheme is IO: adjacent words of one type are one span.
+Assumes: weak labels are better at the type of an entity than at its boundaries.
+Departs from the authors: nothing that this module decides.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
@@ -27,20 +27,16 @@ from lacuner.models.types import Annotation, DecodedSpans, EntityTypeScores, Spa
 
 
 class EntityTypeHead(nn.Module):
-    """Two linear layers side by side. Class 0 of the joint scores is O, class `1 + t` is type `t`."""
+    """Two linear layers. Class 0 of the joint scores is O, class `1 + t` is type `t`."""
 
     def __init__(self, width: int, labels: Sequence[str], dropout: float = 0.3, angle: bool = False) -> None:
         super().__init__()
-        self.tags = TagSet(tuple(labels), "IO")
+        self.labels: tuple[str, ...] = tuple(labels)
+        self.tags = TagSet(self.labels, "IO")
         self.dropout = check_rate(dropout)
         self.angle = angle
         self.entity = nn.Linear(width, 1)
-        # with a single type there is nothing to choose, and no simplex either
-        self.types = output_layer(width, len(self.tags.labels), angle and len(self.tags.labels) > 1)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.tags.labels
+        self.types = output_layer(width, len(labels), angle and len(labels) > 1)  # a simplex needs two types
 
     def forward(self, vectors: Tensor, mask: Tensor) -> EntityTypeScores:
         vectors = drop_features(vectors, self.dropout, self.training)
@@ -58,13 +54,13 @@ class EntityTypeHead(nn.Module):
 
 
 def joint_log_probs(entity: Tensor, types: Tensor) -> Tensor:
-    """Log probabilities of O and of each type, `[..., 1 + types]`, that sum to 1."""
+    """Log probabilities of O and of each type, `[..., 1 + types]`, from the logits of both classifiers."""
     inside = functional.logsigmoid(entity).unsqueeze(-1) + types.log_softmax(dim=-1)
     return torch.cat([functional.logsigmoid(-entity).unsqueeze(-1), inside], dim=-1)
 
 
 def split_entity_and_type(scores: EntityTypeScores | SpanScores) -> EntityTypeScores:
-    """The same scores as two questions: any span head can be asked whether, and then of which type."""
+    """The scores as entity and type logits, also those of a span classifier."""
     if isinstance(scores, EntityTypeScores):
         return scores
     none, types = scores.logits[..., 0], scores.logits[..., 1:]

@@ -1,9 +1,9 @@
-"""Heads that guess hidden words: what an encoder is taught before it is taught names.
+"""Heads of masked language models.
 
-What it does: `tiny` and `lstm` guess words of a vocabulary that the corpus made; Hugging Face encoders guess their own
-    sub-words, by the embeddings that they read them with.
-Assumes: that a text says something about each of its words.
-Departs from the authors: a large vocabulary of words has torch's adaptive softmax, rare words in a narrower space.
+What it does: for `tiny` and `lstm` the head predicts words of the training corpus's vocabulary; for Hugging Face
+    encoders it predicts sub-words, with the encoder's input embeddings as output layer.
+Assumes: the context of a word says something about it.
+Departs from the authors: a large vocabulary of words uses torch's adaptive softmax: rare words in a narrower space.
 Reference: Devlin et al. (2019), "BERT"; Grave et al. (2017), "Efficient softmax approximation for GPUs".
 """
 
@@ -20,14 +20,14 @@ from lacuner.errors import ConfigError
 from lacuner.models.types import SubwordEncoder, TokenScores
 
 MASK = "\ue000"
-"""The word that stands for a hidden one: a character that no text has."""
+"""The mask as a word: a private-use character that no text contains."""
 LARGE = 10_000
-"""So many words are guessed at once; of more the rare ones are guessed in two steps."""
-_OFTEN = 4_000
+"""Largest vocabulary with a plain softmax; in a larger one, all but the 4,000 most frequent words form a cluster."""
+_FREQUENT = 4_000
 
 
 class MaskedWordHead(nn.Module):
-    """Vectors of words to a vocabulary. `top5` is how often the best five held a hidden word of held-out text."""
+    """Word vectors to a vocabulary. `top5` is the top-5 accuracy on masked words of held-out text."""
 
     def __init__(self, width: int, labels: Sequence[str], top5: float | None = None) -> None:
         super().__init__()
@@ -35,34 +35,26 @@ class MaskedWordHead(nn.Module):
             raise ConfigError("a vocabulary has at least two words, each once")
         self.labels = tuple(labels)
         self.top5 = check_accuracy(top5)
+        self.size = self.mask = len(labels)  # the number of the mask is one past the vocabulary
         large = len(labels) > LARGE
         self.output: Any = (
-            nn.AdaptiveLogSoftmaxWithLoss(width, len(labels), [_OFTEN]) if large else nn.Linear(width, len(labels))
+            nn.AdaptiveLogSoftmaxWithLoss(width, len(labels), [_FREQUENT]) if large else nn.Linear(width, len(labels))
         )
-
-    @property
-    def size(self) -> int:
-        return len(self.labels)
-
-    @property
-    def mask(self) -> int:
-        """The number of the hidden word: one past the vocabulary."""
-        return len(self.labels)
 
     def log_probs(self, vectors: Tensor) -> Tensor:
         """Log probabilities `[..., size]`."""
         if isinstance(self.output, nn.Linear):
             plain: Tensor = self.output(vectors).float().log_softmax(dim=-1)
             return plain
-        logs: Tensor = self.output.log_prob(vectors.flatten(0, -2).float())
-        return logs.view(*vectors.shape[:-1], -1)
+        flat: Tensor = self.output.log_prob(vectors.flatten(0, -2).float())
+        return flat.view(*vectors.shape[:-1], -1)
 
-    def losses(self, vectors: Tensor, wanted: Tensor) -> Tensor:
-        """Minus the log probability of the wanted words, from vectors `[n, width]`."""
+    def losses(self, vectors: Tensor, words: Tensor) -> Tensor:
+        """Negative log probability of each masked word, from vectors `[n, width]`."""
         if isinstance(self.output, nn.Linear):
-            return functional.cross_entropy(self.output(vectors).float(), wanted, reduction="none")
-        # in torch these are methods of a module; a batch of none would fail there
-        return -self.output(vectors.float(), wanted).output if len(wanted) else vectors.sum(dim=-1)
+            return functional.cross_entropy(self.output(vectors).float(), words, reduction="none")
+        # torch's adaptive softmax fails on an empty batch
+        return -self.output(vectors.float(), words).output if len(words) else vectors.sum(dim=-1)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> TokenScores:
         return TokenScores(self.log_probs(vectors), mask)
@@ -72,7 +64,7 @@ class MaskedWordHead(nn.Module):
 
 
 class MaskedPieceHead(nn.Module):
-    """Vectors of sub-words to sub-words: one layer, and the embeddings of the encoder that it is tied to."""
+    """Sub-word vectors to sub-words: one layer, and the input embeddings of the encoder that it is tied to."""
 
     def __init__(
         self, width: int, labels: Sequence[str], pieces: int, size: int, mask: int, top5: float | None = None
@@ -88,7 +80,7 @@ class MaskedPieceHead(nn.Module):
         self._embeddings: Callable[[], Tensor] = lambda: self.bias.new_zeros(pieces, size)
 
     def tie(self, encoder: SubwordEncoder) -> None:
-        """Guess with the encoder's own embeddings. They stay its own: here is only where to find them."""
+        """Use the encoder's input embeddings as output layer. They remain the encoder's parameters."""
         self._embeddings = lambda: encoder.model.get_input_embeddings().weight
 
     def logits(self, vectors: Tensor) -> Tensor:
@@ -99,9 +91,9 @@ class MaskedPieceHead(nn.Module):
         """Log probabilities `[..., size]`."""
         return self.logits(vectors).log_softmax(dim=-1)
 
-    def losses(self, vectors: Tensor, wanted: Tensor) -> Tensor:
-        """Minus the log probability of the wanted sub-words, from vectors `[n, width]`."""
-        return functional.cross_entropy(self.logits(vectors), wanted, reduction="none")
+    def losses(self, vectors: Tensor, pieces: Tensor) -> Tensor:
+        """Negative log probability of each masked sub-word, from vectors `[n, width]`."""
+        return functional.cross_entropy(self.logits(vectors), pieces, reduction="none")
 
     def forward(self, vectors: Tensor, mask: Tensor) -> TokenScores:
         return TokenScores(self.log_probs(vectors), mask)
@@ -115,7 +107,7 @@ MaskedHead = MaskedWordHead | MaskedPieceHead
 
 
 def check_accuracy(share: float | None) -> float | None:
-    """The share itself, if it is one."""
+    """Return an accuracy, or raise if it is not a number from 0 to 1."""
     if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1):
-        raise ConfigError(f"an accuracy of {share!r} is not a share")
+        raise ConfigError(f"an accuracy must be a number from 0 to 1, not {share!r}")
     return share

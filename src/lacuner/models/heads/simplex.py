@@ -1,9 +1,9 @@
-"""Angle-based output: logits that have no constant to hide in.
+"""Angle-based output layer: logits without a free constant.
 
-What it does: the network gives k - 1 numbers, and each of the k logits is their product with one corner of a regular
-    simplex around the origin. The logits sum to zero, so that a single one of them means something by itself.
+What it does: the layer computes k - 1 numbers; each of the k logits is their product with one corner of a regular
+    simplex around the origin. The logits sum to zero, so a single logit has a meaning of its own.
 Assumes: at least two classes.
-Departs from the authors: in nothing; `two_step` is the paper that needs it.
+Departs from the authors: nothing. `two_step` is the paper that needs it.
 Reference: Zhang and Liu (2014), "Multicategory angle-based large-margin classification", Biometrika 101.
 """
 
@@ -18,15 +18,15 @@ from torch import Tensor, nn
 from lacuner.errors import ConfigError
 
 MAX_CLASSES = 4096
-"""The simplex has a number for each pair of classes, and no weight shows it."""
+"""The simplex has one number per pair of classes and is not stored, so no weight limits its size."""
 
 
 def simplex(corners: int) -> Tensor:
-    """The corners `[k, k - 1]` of a regular simplex around the origin: of length 1, at equal angles, sum zero."""
+    """Corners `[k, k - 1]` of a regular simplex around the origin: length 1, equal angles, sum zero."""
     if not 2 <= corners <= MAX_CLASSES:
         raise ConfigError(f"an angle-based output needs from two to {MAX_CLASSES:,} classes, not {corners:,}")
     sides = corners - 1
-    # on the CPU even where a model is built without numbers: there, arithmetic takes seconds to load
+    # on the CPU even when a model is built on the meta device, where arithmetic takes seconds to load
     real: dict[str, Any] = {"dtype": torch.float64, "device": "cpu"}
     points = torch.empty(corners, sides, **real)
     points[0] = 1 / sqrt(sides)
@@ -42,7 +42,7 @@ class AngleOutput(nn.Module):
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()
         self.linear = nn.Linear(width, classes - 1)
-        # computed, not learned: it has no place in a model file
+        # computed, not learned: not stored in model files
         self.register_buffer("corners", simplex(classes).to(torch.get_default_dtype()), persistent=False)
 
     def forward(self, vectors: Tensor) -> Tensor:

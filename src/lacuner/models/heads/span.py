@@ -1,12 +1,12 @@
-"""Span scorer: every run of words up to a width gets a label or O.
+"""Span classifier: every span of words up to a width gets a label or O.
 
-What it does: the first layer of a feed-forward network over `[start; end; ...]` is a sum of a part of the first word, a
-    part of the last word and a part of the width. The parts are computed once a word, and a span costs an addition.
-    `width` is the scorer of NRCES: start, end, width embedding. `product` is that of negative sampling: start, end,
-    their difference (which the parts of start and end contain already) and their product, with tanh.
+What it does: the first layer of a feed-forward network over `[start; end; ...]` is a sum of one part per start word,
+    one per end word and one per width. The parts are computed once per word, so a span costs one addition. `width` is
+    the scorer of NRCES: start, end, width embedding. `product` is that of negative sampling: start, end, their
+    difference (already contained in the parts of start and end) and their product, with tanh.
 Assumes: entities are not wider than the limit; `targets` counts those that are.
-Departs from the authors: dropout falls on the words' vectors, not on each span's own copy of them (else nothing could
-    be shared between spans); `width` has one hidden layer with ReLU where NRCES does not say.
+Departs from the authors: dropout acts on word vectors, not on a copy per span (else spans could share nothing);
+    `width` has one hidden layer with ReLU, where NRCES does not say.
 Reference: Li et al. (2022), "Rethinking negative sampling for handling missing entity annotations";
     Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
 """
@@ -24,13 +24,13 @@ from torch.utils.checkpoint import checkpoint
 from lacuner.data import Lost
 from lacuner.errors import ConfigError
 from lacuner.models.dropout import check_rate, drop_features
-from lacuner.models.tag_sets import keep_disjoint
+from lacuner.models.tag_sets import check_labels, keep_disjoint
 from lacuner.models.targets import CorpusTargets, span_targets
 from lacuner.models.types import Annotation, DecodedSpans, SpanScores
 
 Variant = Literal["width", "product"]
 MAX_HIDDEN_VALUES = 2**24
-"""Numbers in the hidden layer that are computed at once (64 MB); beyond that widths go one group after another."""
+"""Values of the hidden layer that are computed at once (64 MB); above that, widths are computed in groups."""
 
 
 class SpanHead(nn.Module):
@@ -47,18 +47,17 @@ class SpanHead(nn.Module):
         threshold: float | None = None,
     ) -> None:
         super().__init__()
+        check_labels(labels)
         if threshold is not None and not 0 < threshold < 1:
-            raise ConfigError(f"a threshold of {threshold} is not between 0 and 1")
+            raise ConfigError(f"a threshold must be between 0 and 1, not {threshold}")
         if variant not in ("width", "product"):
-            raise ConfigError(f"the span scorer {variant!r} is not one of width, product")
-        if not labels or len(set(labels)) < len(labels):
-            raise ConfigError("a model needs at least one label, and no label twice")
-        self.labels: tuple[str, ...] = tuple(labels)
+            raise ConfigError(f"unknown span scorer {variant!r}; choose width or product")
         if widths < 1 or hidden < 1:
-            raise ConfigError(f"a span scorer of {widths} widths and {hidden} hidden numbers can score nothing")
+            raise ConfigError(f"a span classifier needs a width and hidden units, not {widths} and {hidden}")
+        self.labels: tuple[str, ...] = tuple(labels)
         self.widths, self.variant, self.hidden, self.dropout = widths, variant, hidden, check_rate(dropout)
         self.threshold = threshold
-        """How probable a label must be for a span to be found; None: more probable than O."""
+        """Minimum label probability of a predicted span; None: the label must beat O."""
         self.start = nn.Linear(width, hidden)
         self.end = nn.Linear(width, hidden, bias=False)
         if variant == "width":
@@ -76,7 +75,7 @@ class SpanHead(nn.Module):
         at_once = max(1, min(self.widths, MAX_HIDDEN_VALUES // max(1, numbers)))
         groups = [(first, min(first + at_once, self.widths)) for first in range(0, self.widths, at_once)]
         if len(groups) > 1 and torch.is_grad_enabled():
-            # chunks alone would save nothing: autograd keeps what each of them computed
+            # groups alone would save nothing: autograd keeps what each of them computed
             parts = [checkpoint(self._score, vectors, start, end, group, use_reentrant=False) for group in groups]
         else:
             parts = [self._score(vectors, start, end, group) for group in groups]
@@ -85,7 +84,7 @@ class SpanHead(nn.Module):
         return SpanScores(parts[0] if len(parts) == 1 else torch.cat(parts, dim=2), fits)
 
     def _score(self, vectors: Tensor, start: Tensor, end: Tensor, group: tuple[int, int]) -> Tensor:
-        """Logits of the spans with these widths."""
+        """Logits of the spans whose width is in this group."""
         words = vectors.shape[1]
         first, last = group
         hidden = torch.stack([end[:, w : w + words] for w in range(first, last)], dim=2)
@@ -100,27 +99,23 @@ class SpanHead(nn.Module):
         return logits
 
     def decode(self, scores: SpanScores) -> DecodedSpans:
-        return greedy(scores, self.threshold)
+        return decode_greedily(scores, self.threshold)
 
     def targets(self, annotations: Sequence[Annotation], lost: Lost) -> CorpusTargets:
         return span_targets(annotations, self.labels, self.widths, lost)
 
     def config(self) -> dict[str, Any]:
-        return {
-            "kind": "span",
-            "labels": list(self.labels),
-            "widths": self.widths,
-            "variant": self.variant,
-            "hidden": self.hidden,
-            "dropout": self.dropout,
-            "threshold": self.threshold,
-        }
+        names = ("widths", "variant", "hidden", "dropout", "threshold")
+        return {"kind": "span", "labels": list(self.labels), **{name: getattr(self, name) for name in names}}
 
 
-def greedy(scores: SpanScores, threshold: float | None = None) -> DecodedSpans:
-    """Spans with a label that is probable enough, the most probable first; one that overlaps a better one is dropped.
+def decode_greedily(scores: SpanScores, threshold: float | None = None) -> DecodedSpans:
+    """Non-overlapping spans with a probable label, most probable first; ties go to the wider, then the leftmost span.
 
-    Of equally probable spans the wider goes first, then the one further left.
+    >>> logits = torch.tensor([[[0.0, 2.0], [0.0, 1.0]], [[0.0, -1.0], [0.0, -1.0]]])  # two words, two widths
+    >>> spans = decode_greedily(SpanScores(logits[None], torch.tensor([[[True, True], [True, False]]])))
+    >>> [column.tolist() for column in spans[:3]]  # "word 0" beats "words 0 and 1"
+    [[0], [0], [1]]
     """
     batch, words, _, _ = scores.logits.shape
     probs = scores.logits.detach().float().softmax(dim=-1)
