@@ -239,7 +239,7 @@ def test_wrong_options_are_reported_before_the_gazetteer_is_read(run: Run, texts
     done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.xyz", status=2)
     assert "w.xyz: unknown ending" in done.stderr and "read a.tsv" not in done.stderr
     done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.jsonl", "--workers", "0", status=2)
-    assert "'--workers': 0" in done.stderr and "read a.tsv" not in done.stderr
+    assert "'--workers'" in done.stderr and "read a.tsv" not in done.stderr
 
 
 @pytest.mark.parametrize(
