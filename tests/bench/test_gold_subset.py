@@ -23,7 +23,7 @@ from lacuner.bench.plots import bench_figures
 from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import DataSpec, NoiseLevel, Spec, load_spec
 from lacuner.bench.summary import _interpolate, gold_equivalents, summarise
-from lacuner.bench.table import results_markdown
+from lacuner.bench.table import result_tables, results_markdown
 from lacuner.corpus import read
 from lacuner.data import Document
 from lacuner.errors import ConfigError
@@ -217,7 +217,7 @@ def test_the_curves(load: Load) -> None:
     drawn = _drawn(curves.panels[0].draw)
     assert drawn["xlabel"] == "share of gold" and drawn["ticks"] == [0.1, 0.5]
     assert _drawn(curves.panels[2].draw)["ticks"] == [10, 20]
-    assert results_markdown(bench, lines, [], "x").count(" | 40.0 ± 0.0 |") == 8
+    assert results_markdown(bench, result_tables(bench, lines, []), "x").count(" | 40.0 ± 0.0 |") == 8
 
 
 def _drawn(draw: Callable[[Any], None]) -> dict[str, Any]:

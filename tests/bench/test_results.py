@@ -13,9 +13,10 @@ import pytest
 
 from lacuner.bench.outputs import render_report, write_results
 from lacuner.bench.plots import bench_figures, recipe_styles
+from lacuner.bench.runner import Bench
 from lacuner.bench.spec import Spec, load_spec
 from lacuner.bench.summary import TableLine, paired_tests, summarise
-from lacuner.bench.table import COST, results_markdown
+from lacuner.bench.table import COST, result_tables, results_markdown
 from lacuner.reporting.svg import figure_svg
 from tests.bench.conftest import SMALL, invented
 
@@ -52,13 +53,18 @@ def make(names: list[str], folder: Path) -> Made:
     key = next(iter(bench.rows))
     bench.rows[key] = {**bench.rows[key], "error": names[0]}
     lines = summarise(bench)
-    page, text = render_report(bench, lines, tested, names[1]), results_markdown(bench, lines, tested, names[1])
-    return page, text, {figure.name: figure_svg(figure) for figure in bench_figures(lines, bench.spec)}
+    tables, figures = list(result_tables(bench, lines, tested)), bench_figures(lines, bench.spec)
+    page, text = render_report(bench, tables, figures, names[1]), results_markdown(bench, tables, names[1])
+    return page, text, {figure.name: figure_svg(figure) for figure in figures}
 
 
 @pytest.fixture(scope="module")
 def tame(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make(TAME, tmp_path_factory.mktemp("tame"))
+
+
+def markdown(bench: Bench, lines: list[TableLine]) -> str:
+    return results_markdown(bench, result_tables(bench, lines, []), "x")
 
 
 class Elements(HTMLParser):
@@ -131,7 +137,7 @@ def test_shares_and_spread(load: Callable[[str], Spec], tmp_path: Path) -> None:
     assert trust.of_supervised == pytest.approx(mean / best.f1.mean) and best.of_supervised == 1.0
     same = lines["data", "masked 0", "trust"]
     assert same.rows[1]["key"] == best.rows[1]["key"] and same.of_oracle == 1.0
-    text = results_markdown(bench, list(lines.values()), [], "x").split(COST)[0]
+    text = markdown(bench, list(lines.values())).split(f"## {COST}")[0]
     assert f"| {100 * trust.f1.mean:.1f} ± {100 * trust.f1.std:.1f} | 2 |" in text
     assert "seconds" not in text and "MB" not in text
 
@@ -153,9 +159,9 @@ def test_rows_that_another_spec_does_not_ask_for_are_kept(
 
 def test_rows_of_an_earlier_version_have_no_accuracy(load: Callable[[str], Spec]) -> None:
     bench = invented(load(SMALL))
-    assert "## Accuracy" in results_markdown(bench, summarise(bench), [], "x")
+    assert "## Accuracy" in markdown(bench, summarise(bench))
     del next(iter(bench.rows.values()))["accuracy"]
-    text = results_markdown(bench, summarise(bench), [], "x")
+    text = markdown(bench, summarise(bench))
     assert "## Accuracy" not in text and "## F1 at a glance" in text
 
 

@@ -48,7 +48,7 @@ files.write_results(bench, out, "lacuner bench")
 
 
 def table(out: Path) -> str:
-    return (out / "table.md").read_text(encoding="utf-8").split(COST)[0]
+    return (out / "table.md").read_text(encoding="utf-8").split(f"## {COST}")[0]
 
 
 def rows(out: Path) -> list[dict[str, Any]]:
