@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuner.annotate.gazetteer.load import GAZETTEER_FORMATS, Gazetteer, GazetteerWarning, load_gazetteer
+from lacuner.annotate import GAZETTEER_FORMATS, Gazetteer, GazetteerWarning, load_gazetteer
 from lacuner.errors import GazetteerError
 
 
@@ -19,14 +19,12 @@ def load(folder: Path, name: str, content: str | bytes, **options: object) -> Ga
     return load_gazetteer(path, **options)  # type: ignore[arg-type]
 
 
-def pairs(dictionary: Gazetteer) -> list[tuple[str, str]]:
-    return [(entry.surface, entry.label) for entry in dictionary.entries]
+def pairs(gazetteer: Gazetteer) -> list[tuple[str, str]]:
+    return [(entry.surface, entry.label) for entry in gazetteer.entries]
 
 
-def sentences(dictionary: Gazetteer) -> list[str]:
-    return [
-        str(problem).split(": ", 1)[0].rsplit(":", 1)[-1] + " " + problem.problem for problem in dictionary.problems
-    ]
+def sentences(gazetteer: Gazetteer) -> list[str]:
+    return [str(problem).split(": ", 1)[0].rsplit(":", 1)[-1] + " " + problem.problem for problem in gazetteer.problems]
 
 
 TWO = [("aspirin", "Chemical"), ("heart attack", "Disease")]
@@ -54,9 +52,9 @@ TWO = [("aspirin", "Chemical"), ("heart attack", "Disease")]
     ],
 )  # fmt: skip
 def test_every_format_gives_the_same_entries(tmp_path: Path, name: str, content: str | bytes) -> None:
-    dictionary = load(tmp_path, name, content)
-    assert pairs(dictionary) == TWO
-    assert dictionary.problems == []
+    gazetteer = load(tmp_path, name, content)
+    assert pairs(gazetteer) == TWO
+    assert gazetteer.problems == []
 
 
 def test_a_list_of_terms_has_the_label_of_its_name_or_the_one_given(tmp_path: Path) -> None:
@@ -101,23 +99,24 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
         "surface;label\naspirin;Chemical\n;Chemical\nibuprofen;\nonly\naspirin;Chemical\ngout,Disease\n"
         "a\0b;Chemical\nSmith; John;PER;x\naspirin;Drug\n"
     )
-    dictionary = load(tmp_path, "terms.csv", content)
-    assert pairs(dictionary) == [("aspirin", "Chemical"), ("aspirin", "Drug")]
-    assert sentences(dictionary) == [
+    gazetteer = load(tmp_path, "terms.csv", content)
+    assert pairs(gazetteer) == [("aspirin", "Chemical"), ("aspirin", "Drug")]
+    assert sentences(gazetteer) == [
         "3 the surface is empty",
         "4 the label of 'ibuprofen' is empty",
-        "5 this row has 1 column, but 2 columns are needed, separated by a semicolon, or one label for all",
+        "5 this row has 1 column, but 2 columns are needed, separated by a semicolon, "
+        "or one label for all rows (--label)",
         "6 'aspirin' as Chemical is a duplicate of line 2",
         "7 this row has 1 column, but 2 columns are needed, separated by a semicolon "
         "(is a comma used instead of a semicolon?)",
-        "8 there is a NUL character in this row",
+        "8 this row has a NUL character",
         "9 this row has 4 columns, the others have 2; is a field with a separator in it not quoted?",
     ]
-    assert all(str(problem).startswith(str(tmp_path / "terms.csv")) for problem in dictionary.problems)
-    notes = [problem for problem in dictionary.problems if isinstance(problem, GazetteerWarning)]
+    assert all(str(problem).startswith(str(tmp_path / "terms.csv")) for problem in gazetteer.problems)
+    notes = [problem for problem in gazetteer.problems if isinstance(problem, GazetteerWarning)]
     assert [note.line for note in notes] == [6]
-    assert dictionary.skipped == 6
-    assert dictionary.skipped + len(notes) + len(dictionary.entries) == 9
+    assert gazetteer.skipped == 6
+    assert gazetteer.skipped + len(notes) + len(gazetteer.entries) == 9
     with pytest.raises(GazetteerError, match=r"terms\.csv:3: the surface is empty"):
         load_gazetteer(tmp_path / "terms.csv", errors="raise")
 
@@ -128,23 +127,23 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
         ("d.tsv", "aspirin,Chemical\ngout,Disease\n", r"d.tsv:1: this row has 1 column, but 2 columns are needed, "
          r"separated by a tab \(is a comma used instead of a tab\?\) \(and so for all 2 rows\)"),
         ("d.csv", "aspirin\ngout\n", r"d.csv:1: this row has 1 column"),
-        ("d.txt", "aspirin\tChemical\n", r"d.txt:1: there is a tab in this term"),
+        ("d.txt", "aspirin\tChemical\n", r"d.txt:1: this term contains a tab"),
         ("d.csv", "", r"d.csv: there is no entry in this file"),
         ("d.csv", "surface,label\n", r"d.csv: there is no entry in this file"),
-        ("d.xlsx", "PK", r"d.xlsx: the ending does not say what format this is: name one of tsv, csv"),
+        ("d.xlsx", "PK", r"d.xlsx: the extension does not tell the format: name one of tsv, csv"),
         ("d.jsonl", "{'a': 1}\n", r"d.jsonl:1: this line is not JSON"),
         ("d.json", "{", r"d.json:1: this is not JSON"),
         ("d.json", '{"a": 1}', r"d.json: this is neither a list nor the result of a SPARQL query"),
         ("d.json", "[" * 100_000, r"d.json"),
         ("d.csv", '"aspirin,Chemical\n"gout,Disease\n', r"d.csv:1: the quotes of this row do not match"),
-        ("d.tsv", "Москва\tLOC\nПетербург\tLOC\n".encode("cp1251"), r"d.tsv:1: the byte 0xCC is not UTF-8, and it "
-         r"makes no sense as Windows-1252; save the file as UTF-8, or name its encoding"),
-        ("d.csv", "term;id\naspirin;17\n", r"d.csv:1: this header names no column of labels"),
-        ("d.csv", "label;id\nChemical;17\n", r"d.csv:1: this header names no column of terms \(surface\)"),
-        ("d.csv", b"PK\x03\x04\x14", r"d.csv: this is no text but a spreadsheet, or another archive; save it as CSV"),
-        ("d.csv", "aspirin;Chemical\n".encode("utf-16-le"), r"d.csv: this looks like UTF-16 without its mark; name"),
-        ("d.jsonl", '{"id": "1", "terms": "Will"}', r"d.jsonl:1: the terms of a document are a list"),
-        ("d.jsonl", '{"terms": [["Will", "PER"]]}', r"d.jsonl:1: these terms have no id of a document beside them"),
+        ("d.tsv", "Москва\tLOC\nПетербург\tLOC\n".encode("cp1251"), r"d.tsv:1: the byte 0xCC is not UTF-8, and the "
+         r"file does not look like Windows-1252; save the file as UTF-8, or name its encoding"),
+        ("d.csv", "term;id\naspirin;17\n", r"d.csv:1: this header has no column of labels"),
+        ("d.csv", "label;id\nChemical;17\n", r"d.csv:1: this header has no column of terms \(surface\)"),
+        ("d.csv", b"PK\x03\x04\x14", r"d.csv: this is not text but a spreadsheet or another archive; save it as CSV"),
+        ("d.csv", "aspirin;Chemical\n".encode("utf-16-le"), r"d.csv: this looks like UTF-16 without a byte order"),
+        ("d.jsonl", '{"id": "1", "terms": "Will"}', r"d.jsonl:1: the terms of a document must be a list"),
+        ("d.jsonl", '{"terms": [["Will", "PER"]]}', r"d.jsonl:1: these terms have no document id"),
         ("d.tsv", "a\tLOC\n東京\tLOC\n".encode("shift-jis"), r"d.tsv:2: the byte 0x93 is not UTF-8"),
     ],
 )  # fmt: skip
@@ -168,9 +167,9 @@ def test_files_and_encodings_that_are_not_there(tmp_path: Path) -> None:
 
 def test_the_encoding_of_western_spreadsheets(tmp_path: Path) -> None:
     content = "Adresse;Ortsart\r\nMüller’s Straße;Ort\r\nCafé;Ort\r\nBahnhof;Ort\r\n".encode("cp1252")
-    dictionary = load(tmp_path, "d.csv", content)
-    assert ("Müller’s Straße", "Ort") in pairs(dictionary)
-    assert sentences(dictionary) == [
+    gazetteer = load(tmp_path, "d.csv", content)
+    assert ("Müller’s Straße", "Ort") in pairs(gazetteer)
+    assert sentences(gazetteer) == [
         "1 only this row has the label 'Ortsart'; if it is a header, name its columns surface and label",
         "2 the byte 0xFC is not UTF-8; the file was read as Windows-1252; if that is wrong, name its encoding "
         "(--dictionary-encoding)",
@@ -190,8 +189,8 @@ def test_headers(tmp_path: Path) -> None:
 
 
 def test_columns_in_the_wrong_order_are_doubted(tmp_path: Path) -> None:
-    dictionary = load(tmp_path, "d.tsv", "".join(f"PER\tname {i}\n" for i in range(300)))
-    assert sentences(dictionary) == ["1 there are 300 different labels in column 2; is this the column of labels?"]
+    gazetteer = load(tmp_path, "d.tsv", "".join(f"PER\tname {i}\n" for i in range(300)))
+    assert sentences(gazetteer) == ["1 there are 300 different labels in column 2; is this the column of labels?"]
 
 
 def test_spacy_patterns(tmp_path: Path) -> None:
@@ -204,11 +203,11 @@ def test_spacy_patterns(tmp_path: Path) -> None:
         {"label": "D", "pattern": [{"LOWER": "a", "OP": "?"}]},
         {"label": "D", "pattern": []},
     ]
-    dictionary = load(tmp_path, "patterns.jsonl", "\n".join(map(json.dumps, rows)))
-    assert [entry.surface for entry in dictionary.entries] == ["Apple", "parkinson's disease", "covid-19"]
-    assert dictionary.entries[0].id == "apple"
-    assert [problem.line for problem in dictionary.problems] == [4, 5, 6, 7]
-    assert "POS" in dictionary.problems[0].problem
+    gazetteer = load(tmp_path, "patterns.jsonl", "\n".join(map(json.dumps, rows)))
+    assert [entry.surface for entry in gazetteer.entries] == ["Apple", "parkinson's disease", "covid-19"]
+    assert gazetteer.entries[0].id == "apple"
+    assert [problem.line for problem in gazetteer.problems] == [4, 5, 6, 7]
+    assert "POS" in gazetteer.problems[0].problem
 
 
 def wikidata(item: str, label: str, alias: str | None, kind: str) -> dict[str, object]:
@@ -228,14 +227,14 @@ def test_sparql_results(tmp_path: Path) -> None:
         wikidata("Q92", "Foo", None, "Q1"),
     ]
     content = json.dumps({"head": {"vars": ["item"]}, "results": {"bindings": bindings}})
-    dictionary = load(tmp_path, "query.json", content, mapping={"Q5": "PER", "Q515": "LOC"})
+    gazetteer = load(tmp_path, "query.json", content, mapping={"Q5": "PER", "Q515": "LOC"})
     expected = [
         ("Douglas Adams", "PER"), ("DNA", "PER"), ("Douglas Noel Adams", "PER"),
         ("Paris", "LOC"), ("City of Light", "LOC"), ("Paname", "LOC"),
     ]  # fmt: skip
-    assert pairs(dictionary) == expected
-    assert dictionary.entries[0].id == "Q42"
-    assert [problem.problem for problem in dictionary.problems] == [
+    assert pairs(gazetteer) == expected
+    assert gazetteer.entries[0].id == "Q42"
+    assert [problem.problem for problem in gazetteer.problems] == [
         "row 4: the item Q91 has no label in this language",
         "row 5: the mapping has no label for the class 'Q1'",
     ]
@@ -254,13 +253,13 @@ def test_a_dictionary_by_document(tmp_path: Path) -> None:
         '{"id": "q1", "terms": [["red shoe", "Product"], ["", "X"]]}',
         '{"id": 2, "terms": [{"term": "a", "label": "B"}]}',
     ]
-    dictionary = load(tmp_path, "terms.jsonl", "\n".join(rows))
-    assert {id: [entry[:2] for entry in terms] for id, terms in dictionary.by_document.items()} == {
+    gazetteer = load(tmp_path, "terms.jsonl", "\n".join(rows))
+    assert {id: [entry[:2] for entry in terms] for id, terms in gazetteer.by_document.items()} == {
         "q1": [("red shoe", "Product")],
         "2": [("a", "B")],
     }
-    assert sentences(dictionary) == ["1 the surface is empty"]
-    assert len(dictionary) == 2
+    assert sentences(gazetteer) == ["1 the surface is empty"]
+    assert len(gazetteer) == 2
 
 
 @pytest.mark.parametrize("format", list(GAZETTEER_FORMATS))
@@ -271,12 +270,12 @@ def test_any_bytes_give_entries_or_one_clear_error(tmp_path_factory: pytest.Temp
     def check(content: bytes) -> None:
         path.write_bytes(content)
         try:
-            dictionary = load_gazetteer(path)
+            gazetteer = load_gazetteer(path)
         except GazetteerError as error:
             assert error.file == str(path)
             return
-        assert len(dictionary)
-        for entry in dictionary.entries:
+        assert len(gazetteer)
+        for entry in gazetteer.entries:
             assert entry.surface and entry.label and "\0" not in entry.surface
 
     check()
@@ -295,7 +294,7 @@ def test_cells_with_line_breaks(tmp_path: Path, ending: str) -> None:
     assert pairs(notes) == [("Oslo", "LOC"), ("Bergen", "LOC")]
     doubtful = load(tmp_path, "x.csv", 'Rome,LOC\n"Oslo\nBergen,LOC\nMoss",LOC\n')
     assert pairs(doubtful)[0] == ("Rome", "LOC") and len(pairs(doubtful)) == 2
-    assert sentences(doubtful) == ["2 because of its quotes this row goes on to line 4; is a quote not closed?"]
+    assert sentences(doubtful) == ["2 because of its quotes this row continues to line 4; is a quote not closed?"]
     inches = load(tmp_path, "x.tsv", 'DISK\t"3.5\nDISK\t5"\nTAPE\t8"\n')
     assert [entry.label for entry in inches.entries] == ['"3.5', '5"', '8"']
 

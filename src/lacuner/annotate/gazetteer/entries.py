@@ -1,4 +1,4 @@
-"""Dictionary entries in little memory, and what was wrong with the file they come from."""
+"""Gazetteer entries in little memory, and the problems of the file they come from."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from typing import NamedTuple, overload
 from lacuner.data import Where
 from lacuner.errors import GazetteerError
 
-LONGEST = 1_000
-"""Characters in a surface, at most: beyond that it is not a term but a quote that was never closed."""
-
+MAX_SURFACE = 1_000
+"""Characters in a surface. A longer one is not a term but an unclosed quote."""
 
 Weight = str | float | None
-"""A weight as a file has it."""
+"""A weight as it is written in a file."""
 
 
 class Entry(NamedTuple):
-    """A surface that stands for a label. `weight` is how far it can be trusted, `id` what it is called elsewhere."""
+    """A surface and its label. `weight` is the confidence in the entry, `id` its identifier in a knowledge base.
+
+    >>> Entry("aspirin", "Chemical", weight=0.9).label
+    'Chemical'
+    """
 
     surface: str
     label: str
@@ -28,14 +31,18 @@ class Entry(NamedTuple):
     where: Where | None = None
 
 
-class GazetteerWarning(GazetteerError):  # noqa: N818 (it says what an error is not)
-    """Worth knowing, but nothing was lost: a duplicate, a guessed encoding."""
+class GazetteerWarning(GazetteerError):  # noqa: N818 (a problem that is no error)
+    """A problem that cost no entry, such as a duplicate or a guessed encoding. Collected, never raised.
+
+    >>> str(GazetteerWarning("'aspirin' as Chemical is a duplicate of line 2", file="terms.csv", line=6))
+    "terms.csv:6: 'aspirin' as Chemical is a duplicate of line 2"
+    """
 
 
 class Entries(Sequence[Entry]):
-    """A sequence of entries that makes them when they are asked for: a million tuples would take too much room.
+    """A sequence that creates its entries on access: a million tuples would take too much memory.
 
-    Its columns are tuples: with lists of a million strings the garbage collector would be busy all day.
+    The columns are tuples, because the garbage collector would traverse long lists again and again.
     """
 
     def __init__(
@@ -50,7 +57,7 @@ class Entries(Sequence[Entry]):
         self.file = file
         self.surfaces, self.labels = tuple(surfaces), tuple(labels)
         self.weights = tuple(weights)
-        """Empty if no entry has one."""
+        """Empty if no entry has a weight."""
         self._ids = ids or {}
         self._lines = array("i", lines)
 
@@ -74,75 +81,79 @@ class Entries(Sequence[Entry]):
 
 
 class Gazetteer:
-    """What was read from a dictionary file: the entries, and each mistake as an error with file and line.
+    """The entries of a gazetteer file, and its problems as errors with file and line.
 
-    A row with a mistake is no entry; `GazetteerWarning`s are about rows that are. `by_document` holds the terms of
-    dictionaries that list them document by document.
+    A row with an error is not an entry; a `GazetteerWarning` is about a row that was used. `by_document` has the
+    entries of files that list them document by document. Made by `load_gazetteer`.
+
+    >>> len(Gazetteer("terms.csv"))
+    0
     """
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.entries = Entries(file)
         self.by_document: dict[str, list[Entry]] = {}
-        self._problems: list[tuple[int, str, bool]] = []  # as errors they would weigh more than the entries
+        self._problems: list[tuple[int, str, bool]] = []  # exceptions would take more memory than the entries
 
-    def add_problem(self, line: int, sentence: str, *, note: bool = False) -> None:
-        """A row was skipped, or, if it is a note, there is something to say about it. Line 0: about the file."""
-        self._problems.append((line, sentence, note))
+    def add_problem(self, line: int, problem: str, *, warning: bool = False) -> None:
+        """Record that a row was skipped or, with `warning`, that something is odd about it. Line 0: the whole file."""
+        self._problems.append((line, problem, warning))
 
     @property
     def problems(self) -> list[GazetteerError]:
-        """All mistakes, by line."""
+        """All errors and warnings, by line."""
         return [
-            (GazetteerWarning if note else GazetteerError)(sentence, file=self.file, line=line or None)
-            for line, sentence, note in sorted(self._problems, key=lambda problem: problem[0])
+            (GazetteerWarning if warning else GazetteerError)(problem, file=self.file, line=line or None)
+            for line, problem, warning in sorted(self._problems, key=lambda row: row[0])
         ]
 
     @property
     def skipped(self) -> int:
-        """How many rows have a mistake that made them unusable."""
-        return sum(not note for _, _, note in self._problems)
+        """Number of rows that could not be used."""
+        return sum(not warning for _, _, warning in self._problems)
 
     def __len__(self) -> int:
         return len(self.entries) + sum(map(len, self.by_document.values()))
 
 
-class Collector:
-    """Takes rows from the readers of the various formats, and keeps them or says what is wrong with them."""
+class GazetteerBuilder:
+    """Checks the rows that the readers pass to it, and collects entries and problems in a gazetteer.
 
-    def __init__(self, dictionary: Gazetteer, label: str | None, mapping: Mapping[str, str] | None) -> None:
-        self.dictionary = dictionary
+    `label` is for rows without one. `mapping` gives the label of each class; rows of other classes are skipped.
+    """
+
+    def __init__(self, gazetteer: Gazetteer, label: str | None, mapping: Mapping[str, str] | None) -> None:
+        self.gazetteer, self.label, self.mapping = gazetteer, label, mapping
         self.labels: list[str] = []
         self.lines = array("i")
+        self.row_name = ""
+        """Prefix of problems in files without lines, such as `row 7: `."""
         self._surfaces: list[str] = []
         self._weights: list[float | None] = []
         self._ids: dict[int, str] = {}
-        self._shared: dict[str, str] = {}
-        self.label = label
-        self.mapping = mapping
-        self.place = ""
-        """Says where we are in a file that has no lines."""
-        self._seen: dict[str, int] = {}
-        self._seen_again: dict[tuple[str, str], int] = {}
+        self._shared_labels: dict[str, str] = {}
+        self._first_entry: dict[str, int] = {}
+        self._first_with_label: dict[tuple[str, str], int] = {}  # only for surfaces with several labels
 
-    def problem(self, line: int, sentence: str, *, note: bool = False) -> None:
-        """Something is wrong with this row."""
-        self.dictionary.add_problem(line, self.place + sentence, note=note)
+    def add_problem(self, line: int, problem: str, *, warning: bool = False) -> None:
+        """Record a problem of the row on this line."""
+        self.gazetteer.add_problem(line, self.row_name + problem, warning=warning)
 
     def add(self, line: int, surface: str, label: str, weight: Weight = None, id: str | None = None) -> None:
-        """One row. An empty label means: the one that was asked for, if any."""
-        entry = self.checked(line, surface, label, weight, id)
+        """Add one row, unless it has an error or is a duplicate."""
+        entry = self.check(line, surface, label, weight, id)
         if entry is None:
             return
         number = len(self.labels)
-        first = self._first(entry)
+        first = self._first_equal(entry)
         if first < number:
-            if id is None or self._ids.get(first) != id:  # the rows of a query repeat an item for each of its aliases
-                place = f"line {self.lines[first]}" if line else "another row"
-                self.problem(line, f"{entry.surface!r} as {entry.label} is a duplicate of {place}", note=True)
+            if id is None or self._ids.get(first) != id:  # SPARQL results repeat an item for each of its aliases
+                other = f"line {self.lines[first]}" if line else "another row"
+                self.add_problem(line, f"{entry.surface!r} as {entry.label} is a duplicate of {other}", warning=True)
             return
         self._surfaces.append(entry.surface)
-        self.labels.append(self._shared.setdefault(entry.label, entry.label))
+        self.labels.append(self._shared_labels.setdefault(entry.label, entry.label))
         self.lines.append(line)
         if entry.id is not None:
             self._ids[number] = entry.id
@@ -151,16 +162,22 @@ class Collector:
         elif entry.weight is not None:
             self._weights = [*([None] * number), entry.weight]
 
+    def _first_equal(self, entry: Entry) -> int:
+        """The number of the first entry with this surface and label; the next free number if there is none."""
+        number = len(self.labels)
+        first = self._first_entry.setdefault(entry.surface, number)
+        if first == number or self.labels[first] == entry.label:
+            return first
+        return self._first_with_label.setdefault((entry.surface, entry.label), number)
+
     def finish(self) -> None:
-        """Hand all entries to the dictionary."""
-        self.dictionary.entries = Entries(
-            self.dictionary.file, self._surfaces, self.labels, self._weights, self._ids, self.lines
+        """Move the entries into the gazetteer."""
+        self.gazetteer.entries = Entries(
+            self.gazetteer.file, self._surfaces, self.labels, self._weights, self._ids, self.lines
         )
 
-    def checked(
-        self, line: int, surface: str, label: str, weight: Weight = None, id: str | None = None
-    ) -> Entry | None:
-        """The row as an entry, or None after its mistake was noted."""
+    def check(self, line: int, surface: str, label: str, weight: Weight = None, id: str | None = None) -> Entry | None:
+        """The row as an entry, or None after recording its error."""
         surface, label = surface.strip(), label.strip()
         kind = label
         if label and self.mapping is not None:
@@ -168,42 +185,42 @@ class Collector:
         else:
             label = label or self.label or ""
         number = parse_weight(weight)
-        mistake = None
+        problem = None
         if "\0" in surface or "\0" in label:
-            mistake = "there is a NUL character in this row"
+            problem = "this row has a NUL character"
         elif not surface.isascii() and any("\ud800" <= char <= "\udfff" for char in surface):
-            mistake = "the surface has half of a surrogate pair, which is no character"
+            problem = "the surface has half a surrogate pair, which is not a character"
         elif not surface:
-            mistake = "the surface is empty"
-        elif len(surface) > LONGEST:
-            mistake = f"the surface is longer than {LONGEST:,} characters; is a quote not closed?"
+            problem = "the surface is empty"
+        elif len(surface) > MAX_SURFACE:
+            problem = f"the surface is longer than {MAX_SURFACE:,} characters; is a quote not closed?"
         elif kind and not label:
-            mistake = f"the mapping has no label for the class {last_segment(kind)!r}"
+            problem = f"the mapping has no label for the class {last_segment(kind)!r}"
         elif not label:
-            mistake = f"the label of {surface!r} is empty"
+            problem = f"the label of {surface!r} is empty"
         elif number is not None and not math.isfinite(number):
-            mistake = f"the weight {weight!r} of {surface!r} is not a number"
-        if mistake is not None:
-            self.problem(line, mistake)
+            problem = f"the weight {weight!r} of {surface!r} is not a number"
+        if problem is not None:
+            self.add_problem(line, problem)
             return None
-        return Entry(surface, label, number, id or None, Where(self.dictionary.file, line or None))
-
-    def _first(self, entry: Entry) -> int:
-        """The number of the first entry with the same surface and label, which may be this one."""
-        number = len(self.labels)
-        first = self._seen.setdefault(entry.surface, number)
-        if first == number or self.labels[first] == entry.label:
-            return first
-        return self._seen_again.setdefault((entry.surface, entry.label), number)
+        return Entry(surface, label, number, id or None, Where(self.gazetteer.file, line or None))
 
 
 def last_segment(uri: str) -> str:
-    """`Q5` of `http://www.wikidata.org/entity/Q5`; anything that is not a URI stays as it is."""
+    """The last part of a URI; any other string stays as it is.
+
+    >>> last_segment("https://example.org/entity/Q5"), last_segment("and/or")
+    ('Q5', 'and/or')
+    """
     return uri.rstrip("/").rsplit("/", 1)[-1].rsplit("#", 1)[-1] if "://" in uri else uri
 
 
 def parse_weight(weight: Weight) -> float | None:
-    """A number, also with a decimal comma; None if there is none, NaN if it is something else."""
+    """A weight as a number, also with a decimal comma; None if empty, NaN if not a number.
+
+    >>> parse_weight("0,8"), parse_weight(" "), parse_weight("high")
+    (0.8, None, nan)
+    """
     if weight is None or isinstance(weight, (int, float)):
         return None if weight is None else float(weight)
     weight = weight.strip()
