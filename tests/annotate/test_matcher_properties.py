@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lacuner.annotate.gazetteer.load import Entry
+from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.matching.automaton import title_case
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.annotate.matching.normalise import normalise
