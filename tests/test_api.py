@@ -76,13 +76,13 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (
         lambda: list(annotate([1], {"Mara": "PERSON"})),
         TypeError,
-        r"docs\[0\]: expected lacuner.data.Document, got builtins.int",
+        r"docs\[0\]: expected lacuner.data.Document, got int",
     ),
     (lambda: score({"a": 1}, GOLD), TypeError, "gold: expected a path or a list of documents, got dict"),
     (lambda: predict(LookupTagger({}), "nowhere.jsonl"), CorpusError, "nowhere.jsonl: there is no such file"),
     (lambda: predict(LookupTagger({}), "Mara " * 100), CorpusError, "put a single text in a list"),
-    (lambda: corrupt(GOLD, 0.5), TypeError, "noise: expected lacuner.noise.corrupt.Noise, got builtins.float"),
-    (lambda: train("trust", weak=GOLD, config={"epochs": 1}), TypeError, "config: expected .* got builtins.dict; use"),
+    (lambda: corrupt(GOLD, 0.5), TypeError, "noise: expected lacuner.noise.corrupt.Noise, got float"),
+    (lambda: train("trust", weak=GOLD, config={"epochs": 1}), TypeError, "config: expected .* got dict; use"),
     (lambda: train("roster", weak=GOLD, config=PartialConfig()), TypeError, "expected lacuner.recipes.roster.Config"),
     (lambda: train(weak=GOLD, config=PartialConfig()), ConfigError, "takes settings, not a config"),
     (lambda: train("partial", weak=GOLD, config=PartialConfig(), settings=["a=1"]), ConfigError, "either config or"),
@@ -90,6 +90,12 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (lambda: config_for("magic"), ConfigError, "there is no recipe 'magic'"),
     (lambda: config_for("partial", frequnt=1), ConfigError, "did you mean 'frequent'"),
     (lambda: train("trust"), ConfigError, "needs --weak"),
+    (
+        lambda: annotate(GOLD, [("Mara", "PERSON")]),
+        TypeError,
+        "gazetteer: expected str or os.PathLike, got list; labels",
+    ),
+    (lambda: predict(1, GOLD), TypeError, "tagger: expected a tagger or the folder of a run, got int"),
     (lambda: augment([1], "run:nowhere"), TypeError, "expected lacuner.data.Document"),
 ]
 

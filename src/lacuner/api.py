@@ -82,6 +82,7 @@ def annotate(
     if isinstance(gazetteer, Mapping):
         own = [gazetteer_source([Entry(*item) for item in gazetteer.items()], case=case)]
     elif gazetteer is not None:
+        _expect(gazetteer, (str, PathLike), "gazetteer", "labels by surface form go in a dictionary")
         own = [gazetteer_source(load_gazetteer(gazetteer).entries, case=case)]
     return annotate_documents(_documents(docs, "docs"), [*own, *sources], statistics=statistics)
 
@@ -221,7 +222,11 @@ def predict(tagger: AnyTagger | str | PathLike[str], docs: Documents) -> Iterato
     >>> doc.spans
     (Span(start=10, end=16, label='PLACE', score=1.0, source=None),)
     """
-    return (load(tagger) if isinstance(tagger, str | PathLike) else tagger).predict(_documents(docs, "docs"))
+    if isinstance(tagger, str | PathLike):
+        tagger = load(tagger)
+    elif not hasattr(tagger, "predict"):
+        raise TypeError(f"tagger: expected a tagger or the folder of a run, got {type(tagger).__name__}")
+    return tagger.predict(_documents(docs, "docs"))
 
 
 def augment(
@@ -269,12 +274,15 @@ def _documents(docs: object, name: str, complete: bool | None = None) -> Iterato
     )
 
 
-def _expect(value: Any, kind: type[Any], name: str, hint: str = "") -> Any:
-    """The value, if it is of the expected type; otherwise a TypeError that says what was expected."""
-    if isinstance(value, kind):
+def _expect(value: Any, types: type[Any] | tuple[type[Any], ...], name: str, hint: str = "") -> Any:
+    """The value, if it is of an expected type; otherwise a TypeError that says what was expected."""
+    if isinstance(value, types):
         return value
-    expected, actual = (f"{each.__module__}.{each.__name__}" for each in (kind, type(value)))
-    raise TypeError(f"{name}: expected {expected}, got {actual}{hint and f'; {hint}'}")
+    types = types if isinstance(types, tuple) else (types,)
+    *expected, actual = (
+        f"{kind.__module__}.{kind.__name__}".removeprefix("builtins.") for kind in (*types, type(value))
+    )
+    raise TypeError(f"{name}: expected {' or '.join(expected)}, got {actual}{hint and f'; {hint}'}")
 
 
 def _config_class(recipe: str) -> type[Config]:

@@ -45,7 +45,7 @@ def sampling(
     files = {role: [path] for role, path in (("weak", weak), ("gold", gold), ("dev", dev)) if path is not None}
     audit = audit_sampling(plans, Splits(**read_splits(files, inputs)), names, seed, log=log)
     values: dict[str, Sequence[object]] = {**files, "recipe": recipes, "follow": names, "set": settings}
-    arguments = [str(part) for name, each in values.items() for value in each for part in (f"--{name}", value)]
+    arguments = [str(part) for option, items in values.items() for item in items for part in (f"--{option}", item)]
     command = ["lacuner", "audit", "sampling", *arguments, "--seed", str(seed), "--out", str(out)]
     write_audit(audit, out, shlex.join(command))
     if json:

@@ -50,7 +50,7 @@ def recipes(
     if name is not None and name not in RECIPES:
         raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(RECIPES)}")
     if json:
-        print_json({each: _describe(RECIPES[each]) for each in ([name] if name else RECIPES)})
+        print_json({key: _describe(RECIPES[key]) for key in ([name] if name else RECIPES)})
     elif name is None:
         _print_list(RECIPES)
     else:
