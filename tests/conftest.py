@@ -1,15 +1,21 @@
-"""What all tests share: no network, and the measuring data if it is there."""
+"""What all tests share: no network, the rules of the unit tier, and the benchmark data if it is there."""
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+UNIT_EPOCHS = 2
 
 settings.register_profile("lacuner", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("lacuner")
@@ -17,23 +23,49 @@ settings.load_profile("lacuner")
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks for the network in a test gets an error."""
+    """Opening a network connection fails the test."""
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a test asked for the network")
+        raise AssertionError("a test opened a network connection")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "create_connection", refuse)
 
 
+@pytest.fixture(autouse=True)
+def unit_tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that is neither `integration` nor `slow` starts no process and trains for at most two epochs."""
+    if request.node.get_closest_marker("integration") or request.node.get_closest_marker("slow"):
+        return
+
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("a unit test started a process: mark it `integration`")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+    monkeypatch.setattr(subprocess.Popen, "__del__", lambda _: None)
+    monkeypatch.setattr(BaseProcess, "start", refuse)
+    monkeypatch.setattr(os, "fork", refuse)
+    if "torch" in sys.modules:  # otherwise the test trains nothing
+        from lacuner.training.run_folder import Stage
+
+        record = Stage.record
+
+        def record_few(stage: Stage, rows: list[dict[str, Any]]) -> None:
+            if len(rows) > UNIT_EPOCHS:
+                pytest.fail(f"a unit test trained for more than {UNIT_EPOCHS} epochs: mark it `integration`")
+            record(stage, rows)
+
+        monkeypatch.setattr(Stage, "record", record_few)
+
+
 @pytest.fixture(scope="session")
 def data() -> Callable[[str], Path]:
-    """A file of the measuring data, which is not part of the project."""
+    """A file of the benchmark data, which is not part of the repository; tests skip without it."""
 
     def find(name: str) -> Path:
         path = ROOT.parent / "shared" / "data" / name
         if not path.exists():
-            pytest.skip(f"the measuring data is not here: ../shared/data/{name}")
+            pytest.skip(f"no benchmark data: ../shared/data/{name}")
         return path
 
     return find
