@@ -2,7 +2,7 @@
 
 Usage: python scripts/recipe_dependencies.py
 
-Counted are the lacuner modules that the recipe's file imports, and the techniques and recipes that those import in turn.
+Counts the lacuner modules that the recipe's file imports, and the techniques and recipes that those import in turn.
 Ends with status 1 if a recipe needs more than six.
 """
 
@@ -19,7 +19,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "lacuner"
 
 
 def direct_imports(module: str) -> set[str]:
-    """The lacuner modules that a module imports, without the leading `lacuner.`; not those for the type checker only."""
+    """Modules of lacuner that a module imports, without the leading `lacuner.`; imports for type checking are skipped."""
     nodes = list(ast.parse(_file(module).read_text(encoding="utf-8")).body)
     modules: set[str] = set()
     while nodes:

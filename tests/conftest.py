@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 UNIT_EPOCHS = 2
+
+platform.processor()  # starts a process the first time it is asked, which libraries do
 
 settings.register_profile("lacuner", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("lacuner")

@@ -13,6 +13,8 @@ import pytest
 from lacuner.corpus import FORMATS, read
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.integration
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAPERS = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
 

@@ -12,6 +12,8 @@ import pytest
 
 from lacuner.processes import Request, read_request, run_requests
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = "tests.test_processes"
 
 

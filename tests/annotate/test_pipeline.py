@@ -82,6 +82,7 @@ def run(docs: list[Document], workers: int) -> tuple[list[Document], LabellingSt
     return list(annotate(docs, sources, statistics=statistics, workers=workers)), statistics
 
 
+@pytest.mark.integration
 def test_workers_change_nothing() -> None:
     docs = list(make_docs(2 * MOST_DOCUMENTS + 7))
     one, statistics = run(docs, 1)
@@ -105,6 +106,7 @@ def test_workers_change_nothing() -> None:
         assert (counts.lost.counts, counts.lost.spans) == (statistics.lost.counts, statistics.lost.spans)
 
 
+@pytest.mark.integration
 def test_work_is_sent_where_it_cannot_be_inherited() -> None:
     chunks = [list(make_docs(5)), list(make_docs(6))]
     work = _LabelChunk(LabelModel([gazetteer_source(ENTRIES)]))
@@ -118,6 +120,7 @@ def double(number: int) -> int:
     return 2 * number
 
 
+@pytest.mark.integration
 def test_only_a_few_items_are_under_way() -> None:
     taken = 0
 
@@ -139,6 +142,7 @@ def fail(number: int) -> int:
     raise ValueError(str(number))
 
 
+@pytest.mark.integration
 def test_an_error_in_a_worker_is_an_error_here() -> None:
     with pytest.raises(ValueError, match="1"):
         list(map_in_order([1, 2, 3], fail, 2))
@@ -248,6 +252,7 @@ for _, worker in map_in_order(range(9), work, 2):
 """
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_workers_end_with_their_parent() -> None:
     with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as parent:

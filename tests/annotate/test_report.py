@@ -191,6 +191,7 @@ def test_the_stop_list_can_be_copied(tmp_path: Path) -> None:
     assert read_stop_list(tmp_path / "stop.txt") == {"Will"}
 
 
+@pytest.mark.integration
 def test_same_facts_same_bytes(tmp_path: Path) -> None:
     write_report(tmp_path / "a" / "one.html", labelling(more=True))
     code = (
@@ -260,6 +261,7 @@ def test_context_is_cut_between_words() -> None:
     assert example["after"].endswith(" word …")
 
 
+@pytest.mark.integration
 def test_importing_it_is_light() -> None:
     code = "import sys, lacuner.annotate.report; print(*{'matplotlib', 'jinja2', 'torch'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -34,6 +34,7 @@ def test_words_that_help() -> None:
     assert [span[:4] for span in joined.spans] == [(0, 4, "PERSON", 1.0), (15, 21, "PLACE", 0.5)]
 
 
+@pytest.mark.integration
 def test_suspected_words_are_unsure() -> None:
     labelled = Document("1", TEXT, spans=(Span(0, 9, "PERSON"),), complete=False)
     bare = Document("2", "Then Mara Teel left Halden too.", complete=False)
@@ -45,6 +46,7 @@ def test_suspected_words_are_unsure() -> None:
     assert all(not (span.start < 9 and doc.id == "1") for doc in docs for span in doc.unsure), "labels stay labels"
 
 
+@pytest.mark.integration
 def test_a_row_of_each_masked_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC)

@@ -72,6 +72,7 @@ runner.run_bench(bench, Path(), out, 1)
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_no_cell_outlives_its_bench(sign: signal.Signals, spec_file: Callable[[str], Path], tmp_path: Path) -> None:
     """Stopped by hand or killed: what was running is gone, and is not taken for a failure."""

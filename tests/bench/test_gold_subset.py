@@ -173,6 +173,7 @@ def test_the_commands_make_the_same_data(tmp_path: Path, monkeypatch: pytest.Mon
     assert "--weak" not in steps[-1] + " ".join(options) and not any("annotate" in step for step in steps)
 
 
+@pytest.mark.integration
 def test_it_is_a_program() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "lacuner.bench.gold_subset", "--help"], capture_output=True, text=True, check=True

@@ -30,6 +30,7 @@ def test_precision_at_three_shares() -> None:
     assert removal.precisions(judged) == (0.5, 0.5, 0.75)
 
 
+@pytest.mark.integration
 def test_a_pair_of_each_masked_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC)

@@ -57,6 +57,7 @@ def rows(out: Path) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name not in ("cost", "code")} for row in found]
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("undrawn")
 def test_a_killed_bench_goes_on_and_ends_with_the_same_table(
     inline: list[str], spec_file: Callable[[str], Path], tmp_path: Path
@@ -85,6 +86,7 @@ def test_a_killed_bench_goes_on_and_ends_with_the_same_table(
     assert row["shown_as"] == [["masked 0.5", "tiny", "trust"]] and row["versions"]["torch"]
 
 
+@pytest.mark.integration
 def test_a_small_form_of_the_quick_bench(inline: list[str], tmp_path: Path) -> None:
     small = ("seeds=[1]", 'settings=["train.epochs=1", "head.kind=span"]', "data.demo.sentences=40")
     spec = load_spec(ROOT / "benchmarks" / "quick.toml", tmp_path, (*small, "noise.masked=[0.0, 0.5]"))
@@ -137,6 +139,7 @@ def test_a_failing_cell_is_recorded_and_stops_nothing(
     assert len(inline) == 6, "failed cells are tried again, finished ones are not"
 
 
+@pytest.mark.integration
 def test_a_process_that_dies_is_a_failed_cell(
     load: Callable[[str], Spec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,8 @@ from lacuner.corpus import read, write
 from lacuner.data import Document, Span
 from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:

@@ -131,6 +131,7 @@ def test_a_single_text_file_has_one_document_per_line(run: Run, tmp_path: Path) 
     assert "one document per line" in done.stderr and "2 documents" in done.stdout
 
 
+@pytest.mark.integration
 def test_a_command_in_a_process_of_its_own(gold: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "lacuner", "evaluate", "gold.conll", "--gold", "gold.conll", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
@@ -172,6 +173,7 @@ def test_help_and_version(run: Run) -> None:
     assert run("--version").stdout.strip().count(".") == 2
 
 
+@pytest.mark.integration
 def test_help_is_fast() -> None:
     """At most twice as long as importing what it is made with."""
 

@@ -28,6 +28,7 @@ def corpora(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.integration
 def test_train_predict_evaluate(run: Run, corpora: Path) -> None:
     done = run("train", "--recipe", "trust", "--weak", "weak.jsonl", "--dev", "dev.jsonl", "--out", "run", *QUICK)
     assert "epoch 6/6" in done.stderr and "words/s" in done.stderr and "dev P" in done.stderr
@@ -66,6 +67,7 @@ def test_truncated_words_are_counted_as_unread(run: Run, corpora: Path) -> None:
     assert json.loads(run("evaluate", "run", "--gold", "dev.jsonl", "--json").stdout)["words_unread"] == 0
 
 
+@pytest.mark.integration
 def test_same_seed_same_bytes_in_any_process(corpora: Path) -> None:
     lines = (corpora / "weak.jsonl").read_text().splitlines(keepends=True)
     (corpora / "a.jsonl").write_text("".join(lines[:150]))

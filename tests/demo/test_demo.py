@@ -291,6 +291,7 @@ def digest(demo: Demo) -> str:
     return hashlib.sha256(repr((demo.train, demo.dev, demo.test, demo.dictionary)).encode()).hexdigest()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("hash_seed", ["0", "1", "4242"])
 def test_same_bytes_whatever_the_hash_seed(hash_seed: str) -> None:
     source = str(Path(__file__).parents[2] / "src")

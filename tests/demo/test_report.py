@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.integration
 def test_table_and_page(tmp_path: Path) -> None:
     for number, name in enumerate(("dictionary", "trust", "lacuner", "supervised"), 1):
         scores = {"precision": number / 5, "recall": number / 6, "f1": number / 7}

@@ -9,6 +9,8 @@ import pytest
 
 from tests.golden.write import HASHES, cases, environment, golden
 
+pytestmark = pytest.mark.integration
+
 RECORDED = json.loads(HASHES.read_text(encoding="utf-8"))
 
 

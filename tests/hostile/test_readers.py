@@ -135,6 +135,7 @@ except CorpusError as error:
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("ending", [".jsonl", ".conll", ".txt"])
 def test_a_line_of_100_megabytes(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{ending}"
@@ -171,6 +172,7 @@ def megabytes_to_read(path: Path, sentences: int) -> int:
     return megabytes
 
 
+@pytest.mark.integration
 def test_memory_stays_flat_while_streaming(tmp_path: Path) -> None:
     small, large = (megabytes_to_read(tmp_path / "x.conll", size) for size in (30_000, 150_000))
     assert large - small < 5

@@ -123,6 +123,7 @@ print(hashlib.sha256(bags.ids.tobytes() + bags.offsets.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.integration
 def test_hashes_do_not_depend_on_the_process():
     words = ["Ada", "Babbage", "5-FU", "伦", "naïve", "x" * 300]
     bags = word_features(words)

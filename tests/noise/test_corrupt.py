@@ -103,6 +103,7 @@ def test_wrong_types_and_shifted_edges() -> None:
     assert moved == tally["shifted"] and moved > 200
 
 
+@pytest.mark.integration
 def test_the_hash_seed_of_python_does_not_matter() -> None:
     code = (
         "from lacuner.noise import *; from lacuner.data import *;"

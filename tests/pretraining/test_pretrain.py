@@ -36,6 +36,7 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("encoder", ["tiny", "lstm"])
 def test_it_learns_to_guess(encoder: str, tmp_path: Path) -> None:
     done = pretrain(DOCS, tmp_path / "run", config(f"encoder.name={encoder}", "train.epochs=4"))

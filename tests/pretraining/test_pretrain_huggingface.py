@@ -135,6 +135,7 @@ def test_whole_words_are_hidden_whole(tmp_path: Path) -> None:
         assert 0.1 < asked.mean() < 0.2 and bool(split) != whole
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("head", [True, False])
 def test_pretraining_learns_and_is_kept(head: bool, tmp_path: Path) -> None:
     folder = make_model(tmp_path / "model", head=head)

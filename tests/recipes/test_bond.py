@@ -38,6 +38,7 @@ def test_a_teacher_that_is_sure_of_nothing_teaches_everything_it_may() -> None:
     assert taught(PROBS, KNOWN, Config(sure=1.0))["sure"].tolist() == KNOWN.tolist()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("period", "lessons"), [(1, {0, 1, 2, 3}), (2, {0, 2})])
 def test_the_student_takes_the_teachers_place(period: int, lessons: set[int], tmp_path: Path) -> None:
     torch.set_num_threads(1)

@@ -47,6 +47,7 @@ def test_what_was_said_is_not_overruled(tmp_path: Path) -> None:
     assert fewer[0, 0].tolist() == [0.0, 1.0] and 0 < fewer[1, 0, 1] < 0.2, "as if a fifth of an entity were missing"
 
 
+@pytest.mark.integration
 def test_the_last_model_learns_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[torch.Tensor] = []
     taught: list[torch.Tensor] = []
@@ -98,6 +99,7 @@ def test_dev_tells_how_many_are_missing() -> None:
     assert ensemble.missing_entities(Splits(weak=weak)) is None
 
 
+@pytest.mark.integration
 def test_side_by_side_is_the_same_as_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = {}
     for count in (1, 2):
@@ -112,6 +114,7 @@ def test_side_by_side_is_the_same_as_one_after_another(tmp_path: Path, monkeypat
     assert one == two and len(one) >= 3
 
 
+@pytest.mark.integration
 def test_without_dev_it_is_lenient(tmp_path: Path) -> None:
     for name, settings, threshold in (
         ("plain", (), 0.2),
@@ -122,6 +125,7 @@ def test_without_dev_it_is_lenient(tmp_path: Path) -> None:
         assert run_ensemble(tmp_path / name, *settings)[0].model.head.threshold == threshold
 
 
+@pytest.mark.integration
 def test_the_last_model_has_twice_as_many_epochs(tmp_path: Path) -> None:
     for settings, epochs in (((), 4), (("last_epochs=1",), 1)):
         said = run_ensemble(tmp_path / str(epochs), *settings)[1]

@@ -63,6 +63,7 @@ def test_any_head_goes_on(recipe: str, settings: list[str], tmp_path: Path) -> N
     assert any((a != b).any() for a, b in zip(before.parameters(), after.parameters(), strict=True))
 
 
+@pytest.mark.integration
 def test_it_begins_where_the_other_ended(tmp_path: Path) -> None:
     """Hardly any rate, hardly any change; and a usual one makes it better."""
     begin = first(tmp_path / "first", "trust", "head.kind=crf", "train.epochs=6", docs=DEMO.train[:150])

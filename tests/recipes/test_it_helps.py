@@ -25,6 +25,8 @@ from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
 from tests.demo_corpus import demo_corpus
 
+pytestmark = pytest.mark.integration
+
 MARGINS = {"negative_sampling": 0.12, "nrces": 0.08, "ensemble": 0.15, "roster": 0.05}
 """How much better than `trust` a recipe must be; the first two were 0.22 and 0.17 when this was written."""
 EPOCHS, SENTENCES = 8, 800

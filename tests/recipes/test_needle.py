@@ -261,6 +261,7 @@ def dictionary_labels(demo: Demo, docs: list[Document]) -> list[Document]:
     return list(annotate([replace(doc, spans=(), complete=False) for doc in docs], [source]))
 
 
+@pytest.mark.integration
 def test_it_helps(tmp_path: Path) -> None:
     """T9: with 40 gold sentences, and 400 that a dictionary has labelled, NEEDLE is above gold alone."""
     torch.set_num_threads(1)

@@ -51,6 +51,7 @@ def test_a_prior_for_no_label(explored: Explored) -> None:
         pu.ratios(explored, {"NOBODY": 0.1})
 
 
+@pytest.mark.integration
 def test_a_prior_can_be_set_and_changes_the_model(weak: list[Document], tmp_path: Path) -> None:
     label = weak[0].spans[0].label if weak[0].spans else next(s.label for doc in weak for s in doc.spans)
     weights = []

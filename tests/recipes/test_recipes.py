@@ -13,6 +13,8 @@ from lacuner.recipes import RECIPES
 from tests.conftest import ROOT
 from tests.recipes.check_recipe import Case, check_recipe, weights
 
+pytestmark = pytest.mark.integration
+
 
 def heads(recipe: str) -> tuple[str, ...]:
     """The heads that a recipe works with, its own choice first."""

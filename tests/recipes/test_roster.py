@@ -113,6 +113,7 @@ def test_spans_are_doubted_one_by_one(tmp_path: Path, monkeypatch: pytest.Monkey
     assert noise_robust.kept_words(model, weak, config).tolist() == [[False, False], [True, False], [True, True]]
 
 
+@pytest.mark.integration
 def test_a_threshold_is_chosen_on_dev(tmp_path: Path) -> None:
     config = load_config(Config, settings=[*QUICK, "train.epochs=3"])
     train("roster", Splits(weak=WEAK, dev=GOLD), tmp_path / "run", config, say=lambda _: None)
@@ -136,6 +137,7 @@ def test_half_of_the_unlabelled_words_are_never_seen(tmp_path: Path, monkeypatch
         assert 0.4 < known[~mine].float().mean() < 0.6 and known[mine].all()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["entity_type", "span"])
 def test_the_stages_and_what_was_left_out(kind: str, tmp_path: Path) -> None:
     said: list[str] = []
@@ -171,6 +173,7 @@ def test_the_stages_and_what_was_left_out(kind: str, tmp_path: Path) -> None:
         ("self_training=false", {"self_training", "self_training/0"}, {"robust/2", "ensemble"}),
     ],
 )
+@pytest.mark.integration
 def test_parts_that_are_switched_off(setting: str, missing: set[str], there: set[str], tmp_path: Path) -> None:
     run_roster(tmp_path / "run", setting)
     found = stages(tmp_path / "run")

@@ -143,6 +143,7 @@ def test_windows_draw_as_many_as_their_own_words_want(tmp_path: Path) -> None:
     assert 350 <= int(watch.drawn[0].sum()) <= 350 + len(spans.words)
 
 
+@pytest.mark.integration
 def test_cross_entropy_fades_with_the_epochs(
     weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +215,7 @@ def test_a_threshold_is_kept_with_the_model(
     assert isinstance(loaded, Tagger) and loaded.model.head.threshold == expected
 
 
+@pytest.mark.integration
 def test_the_threshold_is_that_of_the_best_epoch(tmp_path: Path) -> None:
     demo = demo_corpus()
     config = load_config(negative_sampling.Config, settings=["train.epochs=6"])

@@ -90,6 +90,7 @@ def test_only_words_that_nobody_spoke_of_are_suspects(tmp_path: Path) -> None:
     assert found.data.targets.known.tolist() == [True, True, False, True] + [True] * 4
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("head", ["token", "crf"])
 def test_opinions_are_those_of_each_sentence_by_itself(head: str, weak: list[Document], tmp_path: Path) -> None:
     settings = config(f"head.kind={head}")
@@ -109,6 +110,7 @@ def test_opinions_are_those_of_each_sentence_by_itself(head: str, weak: list[Doc
     assert ((row["none"] > 0) & (row["none"] < 1)).all()
 
 
+@pytest.mark.integration
 def test_an_epoch_is_asked_when_it_is_over(weak: list[Document], tmp_path: Path) -> None:
     three = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}), each=True)
     assert list(three.opinions) == [1, 2, 3]
@@ -159,6 +161,7 @@ def test_what_the_second_step_learns_from(
     assert "" not in head.labels and head.config()["non_entity"]
 
 
+@pytest.mark.integration
 def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path: Path) -> None:
     tagger = two_step.train(Splits(weak=weak), config("sample=0.0"), Run(tmp_path / "none", {"seed": 1}))
     assert not tagger.model.head.config()["non_entity"]
@@ -167,6 +170,7 @@ def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path:
     assert not (tmp_path / "complete" / "removed.jsonl").read_text(), "and nothing is removed"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("removed", ["marginal", "drop"])
 def test_removed_words_of_a_crf(
     removed: str, weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -178,6 +182,7 @@ def test_removed_words_of_a_crf(
     assert asked == [removed] and trained.tagger.labels
 
 
+@pytest.mark.integration
 def test_the_removed_words_are_written_and_judged(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
     train("two_step", Splits(weak=weak), tmp_path, config("remove=0.1"))
     rows = [json.loads(line) for line in (tmp_path / "removed.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -215,6 +220,7 @@ def test_judging_needs_a_run_and_its_gold(gold: list[Document], weak: list[Docum
         audit_filtered_tokens(tmp_path, gold)
 
 
+@pytest.mark.integration
 def test_a_long_document_is_read_through_windows(tmp_path: Path) -> None:
     doc = Document("long", " ".join(["Mara", "went", "to", "Halden"] * 150), complete=False)
     doc = replace(doc, spans=tuple(Span(*words_of(doc)[i], "PER") for i in range(0, 600, 8)))
@@ -244,6 +250,7 @@ def test_a_search_changes_one_setting_at_a_time() -> None:
     assert len(set(tried)) == 6
 
 
+@pytest.mark.integration
 def test_a_search_reuses_the_exploration(
     gold: list[Document], weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,8 @@ from lacuner.recipes import RECIPES
 from tests.conftest import ROOT
 from tests.recipes.test_recipes import heads
 
+pytestmark = pytest.mark.integration
+
 TRAINED = [name for name in RECIPES if name != "dictionary"]
 
 

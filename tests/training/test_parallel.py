@@ -12,6 +12,8 @@ from lacuner import processes
 from lacuner.training import parallel as side_by_side
 from tests.recipes.test_roster import run_roster, stages
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def threads() -> Iterator[None]:

@@ -106,6 +106,7 @@ def test_a_full_disk_leaves_the_last_state(tmp_path: Path, monkeypatch: pytest.M
     assert cases >= 5
 
 
+@pytest.mark.integration
 def test_no_room_and_no_right_to_write_are_one_sentence(tmp_path: Path) -> None:
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.training.no_room", str(tmp_path)]
