@@ -1,13 +1,15 @@
-# Everything happens in .venv, with the exact versions of constraints.txt. `make` alone shows what there is.
+# Everything runs in .venv, with the exact versions of constraints.txt. `make` alone lists the targets.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
-# a waiting torch thread must not spin: with two busy processes that costs a factor of two to seven
+# waiting torch threads must not spin: with two busy processes that costs a factor of two to seven
 export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: help setup demo test test-slow check speed clean
+PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
-help:  ## show this
+.PHONY: help setup demo test test-unit test-slow check docs speed clean
+
+help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: $(READY)  ## install everything into .venv
@@ -15,19 +17,22 @@ setup: $(READY)  ## install everything into .venv
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up .venv (once, a few minutes) ..."
 	$(PYTHON) -m venv .venv
-	PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet -e '.[dev,spacy,transformers]'
+	$(PIP) -e '.[dev,spacy,transformers]'
 	@touch $(READY)
 
-demo: $(READY)  ## from a corpus and a dictionary to scores and a report: three minutes
+demo: $(READY)  ## from texts and a gazetteer to scores and a report: three minutes
 	@scripts/demo demo-out
 
-# two processes of one thread each beat one of two
-test test-slow: export OMP_NUM_THREADS := 1
+# two processes with one thread each are faster than one process with two
+test test-unit test-slow: export OMP_NUM_THREADS := 1
 
-test: $(READY)  ## run the tests: a quarter of an hour
+test: $(READY)  ## all tests that CI runs: about seven minutes on two cores
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-slow: $(READY)  ## run the slow tests too
+test-unit: $(READY)  ## unit tests and the examples in docstrings: under two minutes
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not integration'
+
+test-slow: $(READY)  ## all tests, also those that take minutes each
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
 check: $(READY)  ## ruff and mypy
@@ -35,8 +40,17 @@ check: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
+docs: .venv/.docs  ## build the documentation as a static site in build/site
+	@$(BIN)/python docs/generate.py build/docs
+	@$(BIN)/mkdocs build --quiet --strict
+	@echo "open build/site/index.html"
+
+.venv/.docs: $(READY)
+	$(PIP) -e '.[docs]'
+	@touch $@
+
 speed: $(READY)  ## speed ratios against peers, measured in one run
 	@$(BIN)/python -m benchmarks.speed
 
-clean:  ## remove what setup and demo made
-	rm -rf .venv demo-out
+clean:  ## remove what setup, demo and docs made
+	rm -rf .venv demo-out build

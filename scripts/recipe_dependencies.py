@@ -19,7 +19,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "lacuner"
 
 
 def direct_imports(module: str) -> set[str]:
-    """Modules of lacuner that a module imports, without the leading `lacuner.`; imports for type checking are skipped."""
+    """Modules of lacuner that a module imports, without the leading `lacuner.`, imports for type checking aside."""
     nodes = list(ast.parse(_file(module).read_text(encoding="utf-8")).body)
     modules: set[str] = set()
     while nodes:

@@ -90,5 +90,5 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_make_targets_are_there() -> None:
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for target in ("setup", "demo", "test", "test-slow", "check", "speed"):
+    for target in ("setup", "demo", "test", "test-unit", "test-slow", "check", "docs", "speed"):
         assert f"make {target} " in done.stdout

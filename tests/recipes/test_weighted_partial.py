@@ -55,6 +55,7 @@ def test_a_guess_agrees_with_the_labels(weights: Literal["soft", "hard"], believ
         free = [
             i for i in mine if not believed.labelled[slice(*np.cumsum([0, *data.features.lengths])[i : i + 2])].any()
         ]
+        data.model.eval()
         for i in free:  # without labels it is the best path of the sentence
             start = int(data.features.lengths[:i].sum())
             path = viterbi(data.model(data.model.encoder.collate(data.features, [int(i)])))[0]
