@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from lacuner.advice import Advice, Seen, advise, look
+from lacuner.advice import Advice, DataProfile, advise, profile
 from lacuner.bench.datasets import DataSet, data_hashes
 from lacuner.bench.grid import Cell, cell_from_json
 from lacuner.bench.spec import SIMULATED, DataSpec, NoiseLevel
@@ -65,7 +65,7 @@ class Verdict:
     """What the advice was worth in a place."""
 
     place: Place
-    seen: Seen
+    seen: DataProfile
     advice: Advice
     found: Row | None
     best: tuple[str, Row]
@@ -161,7 +161,7 @@ def judge(contest: Contest, place: Place, data_folder: Path) -> Verdict:
         raise ConfigError(f"the files of {place.data} are not those that this bench was run on", file=data_folder)
     roles = [role for role in ("weak", "gold") if any(role in _needs(recipe) for recipe, _ in contest.rows)]
     splits = DataSet(place.data, spec, data_folder).splits(roles, place.noise, place.seed)
-    seen = look(splits.weak, splits.gold, splits.dev)
+    seen = profile(splits.weak, splits.gold, splits.dev)
     advice = advise(seen, place.encoder)
     recipes = dict.fromkeys(recipe for recipe, _ in contest.rows)
     always = {name: contest.advised(Advice(recipe=name, reasons=())) for name in recipes}
@@ -205,7 +205,8 @@ def _cells(verdict: Verdict) -> list[str]:
     named = "; ".join((verdict.advice.recipe, *verdict.advice.settings))
     mine = ("", "") if verdict.found is None else (_percent(f1(verdict.found)), _percent(verdict.below))
     where = [place.data, str(place.noise), place.encoder, str(place.seed)]
-    return [*where, _percent(seen.missing), _percent(seen.right), named, mine[0], best, _percent(f1(row)), mine[1]]
+    estimates = [_percent(seen.missing_rate), _percent(seen.precision)]
+    return [*where, *estimates, named, mine[0], best, _percent(f1(row)), mine[1]]
 
 
 def _percent(share: float | None) -> str:

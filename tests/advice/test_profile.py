@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lacuner.advice import Seen, look
-from lacuner.advice.profile import LEAST, size_of
+from lacuner.advice import DataProfile, profile
+from lacuner.advice.profile import MIN_ENTITIES, size_of
 from lacuner.annotate import annotate, gazetteer_source
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.data import Document, Span
@@ -31,148 +31,153 @@ def weak_of(demo: Demo, **noise: object) -> list[Document]:
 @pytest.mark.parametrize("by_surface", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.8])
 def test_dev_tells_how_much_is_missing(demo: Demo, rate: float, by_surface: bool) -> None:
-    seen = look(weak_of(demo, drop=rate, by_surface=by_surface), dev=demo.dev)
-    assert seen.judge == "dev"
-    assert seen.missing == pytest.approx(rate, abs=0.05)
-    assert seen.right is not None and seen.right > 0.85
+    seen = profile(weak_of(demo, drop=rate, by_surface=by_surface), dev=demo.dev)
+    assert seen.reference == "dev"
+    assert seen.missing_rate == pytest.approx(rate, abs=0.05)
+    assert seen.precision is not None and seen.precision > 0.85
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5, 0.8])
 def test_weak_labels_alone_tell_how_many_mentions_were_forgotten(demo: Demo, rate: float) -> None:
-    seen = look(weak_of(demo, drop=rate))
-    assert seen.judge is None and seen.missing is None and seen.gaps is None
-    assert seen.forgotten is not None
-    assert rate <= seen.forgotten.value <= rate + 0.1, "some names are plain words elsewhere, so a little more"
+    seen = profile(weak_of(demo, drop=rate))
+    assert seen.reference is None and seen.missing_rate is None and seen.missing_kind is None
+    assert seen.unlabeled_mentions is not None
+    assert rate <= seen.unlabeled_mentions.value <= rate + 0.1, "some names are plain words elsewhere, so a little more"
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.8])
 def test_mentions_are_told_from_names(demo: Demo, rate: float) -> None:
-    assert look(weak_of(demo, drop=rate), dev=demo.dev).gaps == "mentions"
-    assert look(weak_of(demo, drop=rate, by_surface=True), dev=demo.dev).gaps == "names"
-    assert look(weak_of(demo), dev=demo.dev).gaps is None
+    assert profile(weak_of(demo, drop=rate), dev=demo.dev).missing_kind == "mentions"
+    assert profile(weak_of(demo, drop=rate, by_surface=True), dev=demo.dev).missing_kind == "names"
+    assert profile(weak_of(demo), dev=demo.dev).missing_kind is None
 
 
 def test_a_dictionary_lacks_names(demo: Demo) -> None:
     source = gazetteer_source([Entry(surface, label) for surface, label in demo.dictionary])
-    seen = look(list(annotate(demo.train, [source])), dev=demo.dev)
-    assert seen.gaps == "names"
-    assert seen.missing == pytest.approx(0.61, abs=0.05), "what noise measure says of it"
+    seen = profile(list(annotate(demo.train, [source])), dev=demo.dev)
+    assert seen.missing_kind == "names"
+    assert seen.missing_rate == pytest.approx(0.61, abs=0.05), "what noise measure says of it"
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3])
 def test_dev_tells_how_much_is_wrong(demo: Demo, rate: float) -> None:
-    seen = look(weak_of(demo, drop=0.3, wrong_type=rate), dev=demo.dev)
-    assert seen.right == pytest.approx(1 - rate, abs=0.1)
-    assert seen.missing == pytest.approx(1 - 0.7 * (1 - rate), abs=0.07), "a wrong label is missing, too"
+    seen = profile(weak_of(demo, drop=0.3, wrong_type=rate), dev=demo.dev)
+    assert seen.precision == pytest.approx(1 - rate, abs=0.1)
+    assert seen.missing_rate == pytest.approx(1 - 0.7 * (1 - rate), abs=0.07), "a wrong label is missing, too"
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5])
 def test_dev_tells_how_many_bounds_are_wrong(demo: Demo, rate: float) -> None:
-    seen = look(weak_of(demo, drop=0.3, shift=rate), dev=demo.dev)
-    assert seen.right == pytest.approx(1 - rate, abs=0.12)
+    seen = profile(weak_of(demo, drop=0.3, shift=rate), dev=demo.dev)
+    assert seen.precision == pytest.approx(1 - rate, abs=0.12)
 
 
 @pytest.mark.parametrize("noise", [{}, {"drop": 0.5}, {"drop": 0.5, "by_surface": True}])
 def test_labels_that_are_right_are_taken_for_right(demo: Demo, noise: dict[str, Any]) -> None:
-    seen = look(weak_of(demo, **noise), dev=demo.dev)
-    assert seen.right is not None and seen.right > 0.95
+    seen = profile(weak_of(demo, **noise), dev=demo.dev)
+    assert seen.precision is not None and seen.precision > 0.95
 
 
 def test_dev_that_is_weak_judges_nothing(demo: Demo) -> None:
     weak = weak_of(demo, drop=0.5, by_surface=True)
     copies = [replace(doc, complete=None) for doc in weak]
-    seen = look(weak, dev=copies)
-    assert (seen.judge, seen.missing, seen.right, seen.in_dev) == (None, None, None, 1.0)
-    both = look(weak, dev=[*copies, *demo.dev])
-    assert both.missing == look(weak, dev=demo.dev).missing and 0 < both.in_dev < 1
+    seen = profile(weak, dev=copies)
+    assert (seen.reference, seen.missing_rate, seen.precision, seen.in_dev) == (None, None, None, 1.0)
+    both = profile(weak, dev=[*copies, *demo.dev])
+    assert both.missing_rate == profile(weak, dev=demo.dev).missing_rate and 0 < both.in_dev < 1
 
 
 def test_gold_with_gaps_does_not_take_the_place_of_weak_labels(demo: Demo) -> None:
     weak = weak_of(demo, drop=0.5)
-    assert look(weak, gold=weak).in_gold == 0.0 and look(weak, gold=demo.train).in_gold == 1.0
+    assert profile(weak, gold=weak).in_gold == 0.0 and profile(weak, gold=demo.train).in_gold == 1.0
 
 
 def test_labels_contradict_each_other_more_the_more_are_wrong(demo: Demo) -> None:
-    found = [look(weak_of(demo, wrong_type=rate)).contradicting for rate in (0.0, 0.2, 0.5)]
+    found = [profile(weak_of(demo, wrong_type=rate)).type_conflicts for rate in (0.0, 0.2, 0.5)]
     values = [share.value for share in found if share is not None]
     assert values[0] + 0.1 < values[1] < values[2] - 0.1
 
 
 def test_gold_of_the_same_texts_is_exact(demo: Demo) -> None:
     weak = weak_of(demo, drop=0.4, wrong_type=0.2)
-    seen = look(weak[:300], gold=demo.train[:200], dev=demo.dev)
+    seen = profile(weak[:300], gold=demo.train[:200], dev=demo.dev)
     truth = {doc.text: doc for doc in demo.train[:200]}
     labels = [(doc, span) for doc in weak[:200] for span in doc.spans]
     right = sum(span in truth[doc.text].spans for doc, span in labels)
-    assert seen.judge == "gold of the same texts"
-    assert seen.right == pytest.approx(right / len(labels))
-    assert seen.missing == pytest.approx(1 - right / sum(len(doc.spans) for doc in demo.train[:200]))
+    assert seen.reference == "gold of the same texts"
+    assert seen.precision == pytest.approx(right / len(labels))
+    assert seen.missing_rate == pytest.approx(1 - right / sum(len(doc.spans) for doc in demo.train[:200]))
     assert seen.in_gold == pytest.approx(2 / 3)
 
 
 def test_gold_of_other_texts_judges_like_dev(demo: Demo) -> None:
     weak = weak_of(demo, drop=0.5)
-    assert look(weak, gold=demo.dev).judge == "gold"
-    assert look(weak, gold=demo.dev).missing == look(weak, dev=demo.dev).missing
-    both = look(weak, gold=demo.dev[:200], dev=demo.dev[200:])
-    assert both.judge == "gold and dev" and both.missing == look(weak, dev=demo.dev).missing
+    assert profile(weak, gold=demo.dev).reference == "gold"
+    assert profile(weak, gold=demo.dev).missing_rate == profile(weak, dev=demo.dev).missing_rate
+    both = profile(weak, gold=demo.dev[:200], dev=demo.dev[200:])
+    assert both.reference == "gold and dev" and both.missing_rate == profile(weak, dev=demo.dev).missing_rate
 
 
 def test_dev_that_says_it_is_incomplete_judges_nothing(demo: Demo) -> None:
     dev = [replace(doc, complete=False) for doc in demo.dev]
-    assert look(weak_of(demo, drop=0.5), dev=dev).judge is None
+    assert profile(weak_of(demo, drop=0.5), dev=dev).reference is None
     silent = [replace(doc, complete=None) for doc in demo.dev]
-    assert look(weak_of(demo, drop=0.5), dev=silent).judge == "dev"
+    assert profile(weak_of(demo, drop=0.5), dev=silent).reference == "dev"
 
 
 def test_too_little_dev_judges_nothing(demo: Demo) -> None:
     few = demo.dev[:20]
-    assert 0 < size_of(few).entities < LEAST
-    assert look(weak_of(demo, drop=0.5), dev=few).judge is None
+    assert 0 < size_of(few).entities < MIN_ENTITIES
+    assert profile(weak_of(demo, drop=0.5), dev=few).reference is None
 
 
 def test_too_few_common_names_tell_nothing_of_what_is_right(demo: Demo) -> None:
-    seen = look(weak_of(demo, drop=0.5), dev=demo.dev[:150])
-    assert seen.judge == "dev" and seen.missing is not None and seen.right is None
+    seen = profile(weak_of(demo, drop=0.5), dev=demo.dev[:150])
+    assert seen.reference == "dev" and seen.missing_rate is not None and seen.precision is None
 
 
 def test_only_common_labels_are_compared(demo: Demo) -> None:
     dropped = demo.train[0].spans[0].label
     weak = [replace(doc, spans=tuple(s for s in doc.spans if s.label != dropped), complete=False) for doc in demo.train]
-    seen = look(weak, dev=demo.dev)
-    assert seen.unlike == (dropped,)
-    assert seen.missing is not None and seen.missing < 0.05, "of the types that weak has, all are there"
+    seen = profile(weak, dev=demo.dev)
+    assert seen.labels_not_in_weak == (dropped,)
+    assert seen.missing_rate is not None and seen.missing_rate < 0.05, "of the types that weak has, all are there"
     renamed = [replace(d, spans=tuple(s._replace(label="x" + s.label) for s in d.spans)) for d in demo.dev]
-    other = look(weak, dev=renamed)
-    assert other.judge is None and not other.comparable and len(other.unlike) == 5
+    other = profile(weak, dev=renamed)
+    assert other.reference is None and not other.comparable and len(other.labels_not_in_weak) == 5
 
 
 def test_too_few_weak_labels_are_not_judged(demo: Demo) -> None:
     few = [replace(doc, complete=False) for doc in demo.train[:10]]
-    assert 0 < size_of(few).entities < LEAST
-    assert look(few, dev=demo.dev).judge is None
+    assert 0 < size_of(few).entities < MIN_ENTITIES
+    assert profile(few, dev=demo.dev).reference is None
 
 
 def test_wrong_labels_are_not_missing_names(demo: Demo) -> None:
-    seen = look(weak_of(demo, wrong_type=0.8), dev=demo.dev)
-    assert seen.missing is not None and seen.missing > 0.5 and seen.bare is not None and seen.bare < 0.05
-    assert seen.gaps is None, "nothing is missing but right labels"
+    seen = profile(weak_of(demo, wrong_type=0.8), dev=demo.dev)
+    assert (
+        seen.missing_rate is not None
+        and seen.missing_rate > 0.5
+        and seen.unlabeled_rate is not None
+        and seen.unlabeled_rate < 0.05
+    )
+    assert seen.missing_kind is None, "nothing is missing but right labels"
 
 
 def test_dev_with_gaps_of_its_own_judges_nothing(demo: Demo) -> None:
     weak = weak_of(demo, drop=0.5)
-    seen = look(weak, dev=[replace(doc, complete=None) for doc in corrupt(demo.dev, Noise(drop=0.5))])
-    assert seen.judge is None and seen.gappy == pytest.approx(0.55, abs=0.1) and seen.in_dev == 0
-    assert look(weak, dev=demo.dev).gappy is None and look(weak, dev=demo.dev).in_dev == 0
+    seen = profile(weak, dev=[replace(doc, complete=None) for doc in corrupt(demo.dev, Noise(drop=0.5))])
+    assert seen.reference is None and seen.reference_gaps == pytest.approx(0.55, abs=0.1) and seen.in_dev == 0
+    assert profile(weak, dev=demo.dev).reference_gaps is None and profile(weak, dev=demo.dev).in_dev == 0
 
 
 def test_gold_teaches_if_it_is_complete_and_has_weak_labels(demo: Demo) -> None:
     weak, some = weak_of(demo, drop=0.5), demo.dev[:100]
-    assert look(weak, gold=some).teaching == size_of(some).entities
-    assert look(weak, gold=[replace(doc, complete=False) for doc in some]).teaching == 0
+    assert profile(weak, gold=some).gold_entities == size_of(some).entities
+    assert profile(weak, gold=[replace(doc, complete=False) for doc in some]).gold_entities == 0
     other = [replace(d, spans=tuple(s._replace(label="x" + s.label) for s in d.spans)) for d in some]
-    seen = look(weak, gold=other)
-    assert seen.teaching == 0 and len(seen.unjudged) == len(seen.unlike) == 5
+    seen = profile(weak, gold=other)
+    assert seen.gold_entities == 0 and len(seen.labels_not_in_reference) == len(seen.labels_not_in_weak) == 5
 
 
 def test_how_words_are_split_makes_no_difference(demo: Demo) -> None:
@@ -180,15 +185,15 @@ def test_how_words_are_split_makes_no_difference(demo: Demo) -> None:
     coarse = [
         replace(doc, words=tuple((m.start(), m.end()) for m in re.finditer(r"\S+", doc.text))) for doc in demo.dev
     ]
-    assert look(weak, dev=coarse).bare == look(weak, dev=demo.dev).bare
+    assert profile(weak, dev=coarse).unlabeled_rate == profile(weak, dev=demo.dev).unlabeled_rate
 
 
 def test_the_order_of_documents_makes_no_difference(demo: Demo) -> None:
     weak = weak_of(demo, drop=0.5, wrong_type=0.1)
     mixed = random.Random(3).sample(weak, len(weak))
     dev = random.Random(4).sample(demo.dev, len(demo.dev))
-    assert look(weak, gold=demo.train[:99], dev=demo.dev) == look(mixed, gold=demo.train[98::-1], dev=dev)
-    assert look(weak, dev=demo.dev) == look(mixed, dev=dev)
+    assert profile(weak, gold=demo.train[:99], dev=demo.dev) == profile(mixed, gold=demo.train[98::-1], dev=dev)
+    assert profile(weak, dev=demo.dev) == profile(mixed, dev=dev)
 
 
 def test_sizes_and_scripts() -> None:
@@ -200,18 +205,18 @@ def test_sizes_and_scripts() -> None:
 
 
 def test_nothing_to_look_at(demo: Demo) -> None:
-    assert look() == Seen()
-    assert look([]).weak == size_of([])
+    assert profile() == DataProfile()
+    assert profile([]).weak == size_of([])
     bare = [Document("1", "nothing"), Document("2", "")]
-    seen = look(bare, gold=[], dev=demo.dev)
-    assert (seen.forgotten, seen.contradicting, seen.missing, seen.right) == (None, None, None, None)
-    one = look([Document("1", "Mara left", spans=(Span(0, 4, "PER"),))], dev=bare)
-    assert one.forgotten is None and one.contradicting is None and one.missing is None
+    seen = profile(bare, gold=[], dev=demo.dev)
+    assert (seen.unlabeled_mentions, seen.type_conflicts, seen.missing_rate, seen.precision) == (None, None, None, None)
+    one = profile([Document("1", "Mara left", spans=(Span(0, 4, "PER"),))], dev=bare)
+    assert one.unlabeled_mentions is None and one.type_conflicts is None and one.missing_rate is None
 
 
 def test_documents_that_say_they_are_complete(demo: Demo) -> None:
-    assert look(demo.train[:50]).whole
-    assert not look([*demo.train[:50], replace(demo.train[50], complete=None)]).whole
+    assert profile(demo.train[:50]).weak_complete
+    assert not profile([*demo.train[:50], replace(demo.train[50], complete=None)]).weak_complete
 
 
 def test_a_long_document_with_thousands_of_labels_takes_no_time() -> None:
@@ -221,6 +226,6 @@ def test_a_long_document_with_thousands_of_labels_takes_no_time() -> None:
     spans = tuple(Span(5 * i, 5 * i + 4, "PER") for i in range(0, 20_000, 2))
     unsure = tuple(Span(5 * i, 5 * i + 4, "") for i in range(1, 20_000, 4))
     start = time.monotonic()
-    seen = look([Document("1", text, spans=spans, unsure=unsure)])
+    seen = profile([Document("1", text, spans=spans, unsure=unsure)])
     assert time.monotonic() - start < 10
-    assert seen.forgotten is not None and seen.forgotten.value == pytest.approx(1 / 3, abs=0.01)
+    assert seen.unlabeled_mentions is not None and seen.unlabeled_mentions.value == pytest.approx(1 / 3, abs=0.01)

@@ -7,10 +7,18 @@ from math import sqrt
 
 import pytest
 
-from lacuner.advice import Advice, Seen, Size, advise
+from lacuner.advice import Advice, DataProfile, Size, advise
 from lacuner.advice.mentions import Share
-from lacuner.advice.profile import LEAST
-from lacuner.advice.rules import CONTRADICTING, COVERED, FEW, GOLD, LITTLE, READABLE, RIGHT
+from lacuner.advice.profile import MIN_ENTITIES
+from lacuner.advice.rules import (
+    FEW_ENTITIES,
+    GOLD_COVERAGE,
+    MAX_CONFLICTS,
+    MAX_MISSING,
+    MIN_GOLD_ENTITIES,
+    MIN_PRECISION,
+    PRETRAINING_WORDS,
+)
 from lacuner.config import load_config
 from lacuner.errors import TrainingError
 from lacuner.recipes import RECIPES
@@ -24,14 +32,14 @@ def gold(entities: int) -> Size:
     return Size(50, 1000, entities, LABELS, 0.0)
 
 
-def taught(entities: int, **more: object) -> Seen:
+def taught(entities: int, **more: object) -> DataProfile:
     """Gold of weak's labels beside weak."""
-    return Seen(weak=WEAK, gold=gold(entities), teaching=entities, **more)  # type: ignore[arg-type]
+    return DataProfile(weak=WEAK, gold=gold(entities), gold_entities=entities, **more)  # type: ignore[arg-type]
 
 
-def judged(missing: float, right: float | None = 1.0, **more: object) -> Seen:
-    given = {"missing": missing, "bare": missing, "right": right, **more}
-    return Seen(weak=WEAK, dev=DEV, judge="dev", **given)  # type: ignore[arg-type]
+def judged(missing: float, right: float | None = 1.0, **more: object) -> DataProfile:
+    given = {"missing_rate": missing, "unlabeled_rate": missing, "precision": right, **more}
+    return DataProfile(weak=WEAK, dev=DEV, reference="dev", **given)  # type: ignore[arg-type]
 
 
 def share(value: float, of: int = 500) -> Share:
@@ -47,62 +55,71 @@ def surely(value: float, of: int = 500) -> Share:
     ("seen", "recipe"),
     [
         (judged(0.0), "trust"),
-        (judged(FEW), "trust"),
-        (judged(FEW + EPS), "ensemble"),
+        (judged(MAX_MISSING), "trust"),
+        (judged(MAX_MISSING + EPS), "ensemble"),
         (judged(1.0), "ensemble"),
-        (judged(0.0, RIGHT), "trust"),
-        (judged(0.0, RIGHT - EPS), "roster"),
-        (judged(0.9, RIGHT - EPS), "roster"),
+        (judged(0.0, MIN_PRECISION), "trust"),
+        (judged(0.0, MIN_PRECISION - EPS), "roster"),
+        (judged(0.9, MIN_PRECISION - EPS), "roster"),
         (judged(0.3, None), "ensemble"),
-        (judged(0.3, None, contradicting=surely(CONTRADICTING)), "roster"),
-        (judged(0.3, 1.0, contradicting=surely(CONTRADICTING)), "ensemble"),
-        (Seen(weak=WEAK), "ensemble"),
-        (Seen(weak=WEAK, forgotten=share(0.0)), "ensemble"),
-        (Seen(weak=WEAK, forgotten=share(0.4)), "ensemble"),
-        (Seen(weak=WEAK, contradicting=surely(CONTRADICTING)), "roster"),
-        (Seen(weak=WEAK, contradicting=share(CONTRADICTING + EPS)), "ensemble"),
-        (Seen(weak=WEAK, contradicting=share(CONTRADICTING + EPS, 10**6)), "roster"),
-        (Seen(weak=WEAK, contradicting=share(CONTRADICTING, LEAST - 1)), "ensemble"),
-        (Seen(weak=WEAK, whole=True), "trust"),
-        (judged(0.8, whole=True), "trust"),
-        (Seen(gold=gold(5)), "supervised"),
-        (Seen(weak=Size(9, 99, 0, (), 0.0), gold=gold(5)), "supervised"),
-        (taught(GOLD, in_gold=COVERED), "supervised"),
-        (taught(GOLD, in_gold=COVERED - EPS), "needle"),
-        (taught(GOLD - 1), "ensemble"),
-        (taught(GOLD, judge="gold", missing=0.3), "needle"),
-        (Seen(weak=WEAK, gold=gold(GOLD)), "ensemble"),  # of other labels, or incomplete
+        (judged(0.3, None, type_conflicts=surely(MAX_CONFLICTS)), "roster"),
+        (judged(0.3, 1.0, type_conflicts=surely(MAX_CONFLICTS)), "ensemble"),
+        (DataProfile(weak=WEAK), "ensemble"),
+        (DataProfile(weak=WEAK, unlabeled_mentions=share(0.0)), "ensemble"),
+        (DataProfile(weak=WEAK, unlabeled_mentions=share(0.4)), "ensemble"),
+        (DataProfile(weak=WEAK, type_conflicts=surely(MAX_CONFLICTS)), "roster"),
+        (DataProfile(weak=WEAK, type_conflicts=share(MAX_CONFLICTS + EPS)), "ensemble"),
+        (DataProfile(weak=WEAK, type_conflicts=share(MAX_CONFLICTS + EPS, 10**6)), "roster"),
+        (DataProfile(weak=WEAK, type_conflicts=share(MAX_CONFLICTS, MIN_ENTITIES - 1)), "ensemble"),
+        (DataProfile(weak=WEAK, weak_complete=True), "trust"),
+        (judged(0.8, weak_complete=True), "trust"),
+        (DataProfile(gold=gold(5)), "supervised"),
+        (DataProfile(weak=Size(9, 99, 0, (), 0.0), gold=gold(5)), "supervised"),
+        (taught(MIN_GOLD_ENTITIES, in_gold=GOLD_COVERAGE), "supervised"),
+        (taught(MIN_GOLD_ENTITIES, in_gold=GOLD_COVERAGE - EPS), "needle"),
+        (taught(MIN_GOLD_ENTITIES - 1), "ensemble"),
+        (taught(MIN_GOLD_ENTITIES, reference="gold", missing_rate=0.3), "needle"),
+        (DataProfile(weak=WEAK, gold=gold(MIN_GOLD_ENTITIES)), "ensemble"),  # of other labels, or incomplete
     ],
 )
-def test_each_rule_at_its_limit(seen: Seen, recipe: str) -> None:
+def test_each_rule_at_its_limit(seen: DataProfile, recipe: str) -> None:
     assert advise(seen, "hf:some").recipe == recipe
-    assert advise(seen).recipe == ("ensemble" if recipe == "roster" else recipe), "from scratch nobody can doubt"
+    assert advise(seen).recipe == ("ensemble" if recipe == "roster" else recipe), "roster needs a pre-trained encoder"
 
 
 def test_little_gold_is_only_looked_at() -> None:
-    advice = advise(taught(GOLD - 1, judge="gold", missing=0.3, bare=0.3, right=1.0))
+    estimates = {"reference": "gold", "missing_rate": 0.3, "unlabeled_rate": 0.3, "precision": 1.0}
+    advice = advise(taught(MIN_GOLD_ENTITIES - 1, **estimates))
     assert advice.recipe == "ensemble"
-    assert any("Gold was only looked at" in note for note in advice.notes)
-    assert not any("only looked at" in note for note in advise(taught(GOLD)).notes)
+    assert any("only used to estimate" in note for note in advice.notes)
+    assert not any("only used to estimate" in note for note in advise(taught(MIN_GOLD_ENTITIES)).notes)
 
 
 def test_a_threshold_is_chosen_on_dev_only_where_there_is_dev() -> None:
     assert advise(judged(0.0)).settings == ("head.threshold=dev",)
-    assert advise(Seen(weak=WEAK, whole=True)).settings == ()
+    assert advise(DataProfile(weak=WEAK, weak_complete=True)).settings == ()
 
 
-@pytest.mark.parametrize("seen", [Seen(), Seen(weak=Size(9, 99, 0, (), 0.0)), Seen(dev=DEV)])
-def test_nothing_to_learn_from_is_said_in_one_sentence(seen: Seen) -> None:
-    with pytest.raises(TrainingError, match=r"no labelled span.*lacuner annotate"):
+@pytest.mark.parametrize("seen", [DataProfile(), DataProfile(weak=Size(9, 99, 0, (), 0.0)), DataProfile(dev=DEV)])
+def test_nothing_to_learn_from_is_said_in_one_sentence(seen: DataProfile) -> None:
+    with pytest.raises(TrainingError, match=r"no labeled spans.*lacuner annotate"):
         advise(seen)
 
 
 def everything() -> list[Advice]:
     judges = [judged(missing, right) for missing in (0.0, 0.3, 0.9) for right in (None, 0.5, 1.0)]
-    names = [judged(0.5, forgotten=share(value)) for value in (0.05, 0.5)]
-    blind = [Seen(weak=WEAK, forgotten=each) for each in (None, share(0.0), share(0.4))]
-    others = [Seen(weak=WEAK, contradicting=share(0.6)), Seen(weak=WEAK, whole=True), Seen(gold=gold(9))]
-    others += [judged(0.5, whole=True), judged(0.2, unjudged=("X",), in_dev=0.4), Seen(weak=WEAK, dev=DEV, gappy=0.5)]
+    names = [judged(0.5, unlabeled_mentions=share(value)) for value in (0.05, 0.5)]
+    blind = [DataProfile(weak=WEAK, unlabeled_mentions=each) for each in (None, share(0.0), share(0.4))]
+    others = [
+        DataProfile(weak=WEAK, type_conflicts=share(0.6)),
+        DataProfile(weak=WEAK, weak_complete=True),
+        DataProfile(gold=gold(9)),
+    ]
+    others += [
+        judged(0.5, weak_complete=True),
+        judged(0.2, labels_not_in_reference=("X",), in_dev=0.4),
+        DataProfile(weak=WEAK, dev=DEV, reference_gaps=0.5),
+    ]
     every = (*judges, *names, *blind, *others, taught(500))
     return [advise(seen, encoder) for seen in every for encoder in ("tiny", "hf:some")]
 
@@ -123,38 +140,43 @@ def test_every_advice_can_be_followed_and_explains_itself() -> None:
 def test_what_was_seen_is_in_the_reasons() -> None:
     assert "about 47 % of the entities" in advise(judged(0.471)).reasons[0]
     assert "about 60 % of the labels are wrong" in advise(judged(0.5, 0.4)).reasons[0]
-    by_name = advise(judged(0.5, forgotten=share(0.02)))
-    assert "names as a whole" in by_name.reasons[0] and any("suspects.tsv" in note for note in by_name.notes)
-    at_random = advise(judged(0.5, forgotten=share(0.5)))
-    assert "mentions of all names alike" in at_random.reasons[0] and not at_random.notes
-    assert "40 % have no label" in advise(Seen(weak=WEAK, forgotten=share(0.4))).reasons[0]
-    assert "without dev nobody can tell" in advise(Seen(weak=WEAK, forgotten=share(0.01))).reasons[0]
-    few = Size(9, 99, LITTLE - 1, LABELS, 0.0)
-    assert any("are few" in note for note in advise(Seen(weak=few)).notes)
-    unlike = Seen(weak=WEAK, dev=Size(9, 99, 90, ("X",), 0.0), unlike=("X",))
-    assert any("no label is in both" in note for note in advise(unlike).notes)
-    assert any("labelled X in weak: no recipe" in note for note in advise(judged(0.2, unlike=("X",))).notes)
-    assert not any("labelled X" in note for note in advise(taught(500, unlike=("X",))).notes), "gold teaches it"
+    by_name = advise(judged(0.5, unlabeled_mentions=share(0.02)))
+    assert "whole names are missing" in by_name.reasons[0] and any("suspects.tsv" in note for note in by_name.notes)
+    at_random = advise(judged(0.5, unlabeled_mentions=share(0.5)))
+    assert "mentions of all names" in at_random.reasons[0] and not at_random.notes
+    assert (
+        "40 % of the other mentions of labeled names have no label"
+        in advise(DataProfile(weak=WEAK, unlabeled_mentions=share(0.4))).reasons[0]
+    )
+    assert "only dev or gold can tell" in advise(DataProfile(weak=WEAK, unlabeled_mentions=share(0.01))).reasons[0]
+    few = Size(9, 99, FEW_ENTITIES - 1, LABELS, 0.0)
+    assert any("labeled entities, more labels" in note for note in advise(DataProfile(weak=few)).notes)
+    unlike = DataProfile(weak=WEAK, dev=Size(9, 99, 90, ("X",), 0.0), labels_not_in_weak=("X",))
+    assert any("no label in common" in note for note in advise(unlike).notes)
+    assert any("Weak has no entity labeled X" in note for note in advise(judged(0.2, labels_not_in_weak=("X",))).notes)
+    assert not any("labeled X" in note for note in advise(taught(500, labels_not_in_weak=("X",))).notes), (
+        "gold teaches it"
+    )
 
 
 def test_gold_without_an_entity_may_be_another_kind_of_file() -> None:
-    seen = Seen(weak=WEAK, gold=Size(490, 1254, 0, (), 0.0))
+    seen = DataProfile(weak=WEAK, gold=Size(490, 1254, 0, (), 0.0))
     assert any("no entity in gold: a column file" in note for note in advise(seen).notes)
 
 
 def test_where_there_is_much_text_it_should_be_read_first() -> None:
-    for words, said in ((READABLE, True), (READABLE - 1, False)):
+    for words, said in ((PRETRAINING_WORDS, True), (PRETRAINING_WORDS - 1, False)):
         size = Size(1000, words, 900, LABELS, 0.0)
-        for seen in (Seen(weak=size), Seen(gold=size)):
+        for seen in (DataProfile(weak=size), DataProfile(gold=size)):
             assert any("lacuner pretrain" in note for note in advise(seen).notes) == said
 
 
 def test_judges_that_are_none_are_named() -> None:
-    def notes(seen: Seen) -> str:
+    def notes(seen: DataProfile) -> str:
         return " ".join(advise(seen).notes)
 
-    assert "having gaps: 50 % of the other mentions" in notes(Seen(weak=WEAK, dev=DEV, gappy=0.5))
-    assert "labelled X in dev: nobody judged" in notes(judged(0.2, unjudged=("X",)))
-    assert "texts of 40 % of the dev documents" in notes(judged(0.2, in_dev=0.4))
-    claims = advise(judged(0.8, whole=True))
-    assert "but by dev about 80 % is missing" in claims.reasons[0] and "complete: false" in claims.reasons[1]
+    assert "because 50 % of the other mentions" in notes(DataProfile(weak=WEAK, dev=DEV, reference_gaps=0.5))
+    assert "Dev has no entity labeled X" in notes(judged(0.2, labels_not_in_reference=("X",)))
+    assert "40 % of the dev documents" in notes(judged(0.2, in_dev=0.4))
+    claims = advise(judged(0.8, weak_complete=True))
+    assert "but according to dev about 80 %" in claims.reasons[0] and "complete: false" in claims.reasons[1]

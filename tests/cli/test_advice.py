@@ -57,14 +57,14 @@ def test_train_takes_the_advice(run: Run, corpora: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["recipes", "--for", "bare.jsonl"], "there is no labelled span"),
-        (["recipes", "--for", "empty.jsonl"], "there is no labelled span"),
-        (["recipes", "--for", "bare.jsonl", "--dev", "dev.jsonl"], "there is no labelled span"),
+        (["recipes", "--for", "bare.jsonl"], "no labeled spans"),
+        (["recipes", "--for", "empty.jsonl"], "no labeled spans"),
+        (["recipes", "--for", "bare.jsonl", "--dev", "dev.jsonl"], "no labeled spans"),
         (["recipes", "--dev", "dev.jsonl"], "needs --for WEAK or --gold"),
         (["recipes", "trust", "--for", "weak.jsonl"], "and no recipe name"),
         (["recipes", "--for", "nowhere.jsonl"], "there is no such file"),
         (["train", "--out", "r"], "the recipe auto needs --weak or --gold"),
-        (["train", "--weak", "bare.jsonl", "--out", "r"], "there is no labelled span"),
+        (["train", "--weak", "bare.jsonl", "--out", "r"], "no labeled spans"),
         (["train", "--weak", "weak.jsonl", "--out", "r", "--set", "frequent=9"], "auto chose the recipe"),
     ],
 )

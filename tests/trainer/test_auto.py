@@ -168,7 +168,7 @@ def test_gold_alone_is_supervised(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("weak", [[], [Document("1", "nothing"), Document("2", "")]])
 def test_nothing_to_learn_from(tmp_path: Path, weak: list[Document]) -> None:
-    with pytest.raises(TrainingError, match="no labelled span"):
+    with pytest.raises(TrainingError, match="no labeled spans"):
         run(tmp_path / "r", weak=weak)
     assert not (tmp_path / "r").exists()
 

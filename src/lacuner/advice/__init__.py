@@ -1,9 +1,9 @@
-"""Which recipe for which data: what can be seen of the labels (`look`), and what follows from it (`advise`).
+"""Which recipe for which data: a profile of the labels (`profile`), and rules that choose a recipe (`advise`).
 
-Nothing is trained for it, and no gold of the training texts is needed; dev, or any gold, makes it much surer.
+Nothing is trained, and no gold of the training texts is needed; dev or any other gold data improves the estimates.
 """
 
-from lacuner.advice.profile import Seen, Size, look
+from lacuner.advice.profile import DataProfile, Size, profile
 from lacuner.advice.rules import Advice, advise
 
-__all__ = ["Advice", "Seen", "Size", "advise", "look"]
+__all__ = ["Advice", "DataProfile", "Size", "advise", "profile"]

@@ -18,7 +18,7 @@ from lacuner.cli.options import Dev, Encoder, InputOptions, Json
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
-    from lacuner.advice import Seen, Size
+    from lacuner.advice import DataProfile, Size
     from lacuner.config import Config
 
 GROUPS = ("recommended", "other methods", "baselines", "for experiments")
@@ -93,10 +93,11 @@ def _recommend(
     files: Mapping[str, Sequence[Path]], docs: Mapping[str, Any], encoder: str, arguments: list[str], json: bool
 ) -> None:
     """Print the recommended recipe, the reasons, and the command that trains it."""
-    from lacuner.advice import advise, look
+    from lacuner.advice import advise
+    from lacuner.advice import profile as profile_data
     from lacuner.recipes import RECIPES
 
-    profile = look(**docs)
+    profile = profile_data(**docs)
     advice = advise(profile, encoder)
     roles = [role for role in files if role in (*RECIPES[advice.recipe].NEEDS, "dev")]
     data = [part for role in roles for path in files[role] for part in (f"--{role}", str(path))]
@@ -112,25 +113,25 @@ def _recommend(
     echo(f"\n{command}")
 
 
-def _profile_rows(profile: Seen) -> Iterator[tuple[str, str]]:
+def _profile_rows(profile: DataProfile) -> Iterator[tuple[str, str]]:
     """One row per known figure of a data profile."""
     for role, size in (("weak", profile.weak), ("gold", profile.gold), ("dev", profile.dev)):
         if size is not None:
             yield role, _format_size(size)
-    if profile.forgotten is not None:
-        share, labels = profile.forgotten
+    if profile.unlabeled_mentions is not None:
+        share, labels = profile.unlabeled_mentions
         yield "unlabeled mentions of labelled names", f"{100 * share:.0f} % (from {labels:,} labels)"
-    if profile.contradicting is not None:
-        share, labels = profile.contradicting
+    if profile.type_conflicts is not None:
+        share, labels = profile.type_conflicts
         yield "names labelled with another type elsewhere", f"{100 * share:.0f} % (from {labels:,} labels)"
-    if profile.right is not None:
-        yield "estimated precision of the labels", f"{100 * profile.right:.0f} % (from {profile.judge})"
-    if profile.missing is not None:
-        yield "estimated missing entities", f"{100 * profile.missing:.0f} % (from {profile.judge})"
-    if profile.gaps is not None:
+    if profile.precision is not None:
+        yield "estimated precision of the labels", f"{100 * profile.precision:.0f} % (from {profile.reference})"
+    if profile.missing_rate is not None:
+        yield "estimated missing entities", f"{100 * profile.missing_rate:.0f} % (from {profile.reference})"
+    if profile.missing_kind is not None:
         yield (
             "what is missing",
-            {"names": "all mentions of some names", "mentions": "some mentions of all names"}[profile.gaps],
+            {"names": "all mentions of some names", "mentions": "some mentions of all names"}[profile.missing_kind],
         )
 
 

@@ -27,7 +27,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from lacuner.advice import look
+from lacuner.advice import profile
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Lost, Splits
 from lacuner.models.config import EncoderConfig, SpanHeadConfig
@@ -106,10 +106,10 @@ def _learned(splits: Splits, config: Config, run: Run, number: int) -> Model:
 
 def missing_entities(splits: Splits) -> float | None:
     """How many entities have no label, by how frequent they are in dev; None if dev cannot tell."""
-    seen = look(splits.weak, dev=splits.dev)
-    if seen.bare is None or seen.weak is None:
+    data = profile(splits.weak, dev=splits.dev)
+    if data.unlabeled_rate is None or data.weak is None:
         return None
-    return seen.weak.entities * seen.bare / (1 - seen.bare)
+    return data.weak.entities * data.unlabeled_rate / (1 - data.unlabeled_rate)
 
 
 def believed(weak: Believed, mean: Tensor, missing: float | None) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, ValidationError
 
-from lacuner.advice import Advice, advise, look
+from lacuner.advice import Advice, advise, profile
 from lacuner.config import Config, load_config
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
@@ -61,7 +61,7 @@ def settle(splits: Splits, asked: Config | None, begun: Mapping[str, Any], say: 
         raise ConfigError("the settings of auto are not those of a recipe: hand them over as Asked(settings=[...])")
     advice = _advice_of(begun)
     if advice is None or (splits.gold and "gold" not in begun.get("data", {})):
-        now = advise(look(splits.weak, splits.gold, splits.dev), _encoder(asked))
+        now = advise(profile(splits.weak, splits.gold, splits.dev), _encoder(asked))
         if advice is not None and "gold" in RECIPES[now.recipe].NEEDS:
             raise ConfigError(
                 f"the run in this folder was begun without --gold, with which the recipe would be {now.recipe}: choose "
