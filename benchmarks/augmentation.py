@@ -1,8 +1,8 @@
-"""`python -m benchmarks.augmentation GOLD`: how good must a masked language model be for labels to stay right?
+"""`python -m benchmarks.augmentation GOLD`: how good must a masked language model be to keep labels right?
 
-Encoders read the texts for more and more epochs, and say the sentences otherwise. Gold tells what a word mostly is,
-part of an entity of some type or of none: of the words that were replaced, how many are, after that, still mostly what
-their label says? Not all were before: `as they were` is what could be reached at best.
+Encoders are pre-trained for more and more epochs, and then augment the sentences. Gold shows the most frequent label of
+each word: of the words that were replaced, for how many is the label still the most frequent one of the new word? That
+is not true of all original words: `as they were` is the upper bound.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lacuner.bench.table import markdown_table
 from lacuner.config import load_config
 from lacuner.corpus import read
 from lacuner.corpus.words import words_of
-from lacuner.data import Document
+from lacuner.data import Document, Span
 from lacuner.errors import LacunerError
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
@@ -28,69 +28,71 @@ from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.training.identity import in_role
 
 
-class Kept(NamedTuple):
-    """Replaced words of entities, or of none: how many, and how many are mostly what their label says."""
+class ReplacedWords(NamedTuple):
+    """Number of replaced words, and for how many the label is the most frequent one of the old and of the new word."""
 
     words: int
     before: int
     after: int
 
 
-def labelled(docs: Iterable[Document]) -> Iterator[tuple[str, str]]:
-    """Every word with the label of the entity it belongs to; an empty one if there is none."""
+def labeled_words(docs: Iterable[Document]) -> Iterator[tuple[str, str]]:
+    """Yield each word with the label of the entity it belongs to, or an empty label."""
     for doc in docs:
         for start, end in words_of(doc):
-            yield doc.text[start:end], next((s.label for s in doc.spans if s.start < end and start < s.end), "")
+            word = Span(start, end, "")
+            yield doc.text[start:end], next((span.label for span in doc.spans if span.overlaps(word)), "")
 
 
-def mostly(docs: Iterable[Document]) -> dict[str, str]:
-    """What each word is most often."""
+def most_frequent_labels(docs: Iterable[Document]) -> dict[str, str]:
+    """Return the most frequent label of each word."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for word, label in labelled(docs):
+    for word, label in labeled_words(docs):
         counts[word][label] += 1
-    return {word: found.most_common(1)[0][0] for word, found in counts.items()}
+    return {word: labels.most_common(1)[0][0] for word, labels in counts.items()}
 
 
-def kept(docs: Sequence[Document], made: Sequence[Document], usual: Mapping[str, str]) -> tuple[Kept, Kept]:
-    """Of words in entities, and of the others."""
+def count_replaced(
+    docs: Sequence[Document], augmented: Sequence[Document], usual: Mapping[str, str]
+) -> tuple[ReplacedWords, ReplacedWords]:
+    """Count replaced words in entities, and other replaced words."""
     counts = {True: [0, 0, 0], False: [0, 0, 0]}
-    for (old, label), (new, _) in zip(labelled(docs), labelled(made), strict=True):
+    for (old, label), (new, _) in zip(labeled_words(docs), labeled_words(augmented), strict=True):
         if old != new:
-            mine = counts[bool(label)]
-            mine[0] += 1
-            mine[1] += usual[old] == label
-            mine[2] += usual.get(new) == label
-    return Kept(*counts[True]), Kept(*counts[False])
+            for column, value in enumerate((True, usual[old] == label, usual.get(new) == label)):
+                counts[bool(label)][column] += value
+    return ReplacedWords(*counts[True]), ReplacedWords(*counts[False])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.augmentation", description=__doc__)
-    parser.add_argument("gold", type=Path, help="complete labels")
-    parser.add_argument("--epochs", type=int, nargs="+", default=[1, 3, 10, 30], help="of pre-training")
-    given = parser.parse_args(arguments)
+    parser.add_argument("gold", type=Path, help="file with gold labels")
+    parser.add_argument("--epochs", type=int, nargs="+", default=[1, 3, 10, 30], help="epochs of pre-training")
+    args = parser.parse_args(arguments)
     try:
-        rows = measured(list(in_role(read(given.gold), True)), given.epochs)
+        rows = measure(list(in_role(read(args.gold), True)), args.epochs)
     except (LacunerError, OSError) as error:
         sys.stderr.write(f"benchmarks.augmentation: {error}\n")
         return 2
     sides = (f"{where}, {when}" for where in ("entities", "others") for when in ("as they were", "replaced"))
-    sys.stdout.write(markdown_table(("epochs of reading", "top 1", "top 5", *sides), rows) + "\n")
+    sys.stdout.write(markdown_table(("epochs of pre-training", "top 1", "top 5", *sides), rows) + "\n")
     return 0
 
 
-def measured(docs: Sequence[Document], epochs: Sequence[int]) -> list[list[str]]:
-    """A row for each length of pre-training."""
-    rows, usual = [], mostly(docs)
+def measure(docs: Sequence[Document], epochs: Sequence[int]) -> list[list[str]]:
+    """Return one row for each number of pre-training epochs."""
+    rows, usual = [], most_frequent_labels(docs)
     texts = [Document(doc.id, doc.text, doc.words) for doc in docs]
     with tempfile.TemporaryDirectory() as folder:
         for count in epochs:
-            place = Path(folder) / str(count)
-            done = pretrain(texts, place, load_config(PretrainConfig, settings=[f"train.epochs={count}"]))
-            model = load_model(place)
+            out = Path(folder) / str(count)
+            result = pretrain(texts, out, load_config(PretrainConfig, settings=[f"train.epochs={count}"]))
+            model = load_model(out)
             assert isinstance(model, MaskedLanguageModel)
-            shares = [done.held_out["top1"], done.held_out["top5"]]
-            for side in kept(docs, augment(docs, model), usual):
-                shares += [side.before / max(side.words, 1), side.after / max(side.words, 1)]
+            shares = [result.held_out["top1"], result.held_out["top5"]]
+            for replaced in count_replaced(docs, augment(docs, model), usual):
+                words = max(replaced.words, 1)
+                shares += [replaced.before / words, replaced.after / words]
             rows.append([str(count), *[f"{100 * share:.1f}" for share in shares]])
             sys.stderr.write("  ".join(rows[-1]) + "\n")
     return rows

@@ -1,10 +1,10 @@
-"""`python -m benchmarks.combinations SPEC --data DIR`: parts of different papers put together, judged on dev.
+"""`python -m benchmarks.combinations SPEC --data DIR`: combinations of methods from different papers, scored on dev.
 
-Wherever a bench spec masks something, with its first seed: negative sampling alone; the mean of three such models, as
-in RoSTER's ensemble; negative sampling that never draws what the O-values of two-step learning suspect; and its spans
-beside the words of two-step learning: those that both find, those that either finds, and a higher probability for what
-both find. Each has the threshold that is best on dev, and F1 is that of dev: this chooses what deserves a recipe, and
-test data has no say in it. (`ensemble`, which came of it, is measured by `ensemble.toml`.)
+For each masking rate of a bench spec, with its first seed: negative sampling alone; the mean of three such models, as
+in RoSTER's ensemble; negative sampling that never samples tokens which two-step learning would remove; and combinations
+of its spans with the predictions of two-step learning: intersection, union, and a higher probability for spans that
+both predict. Each combination has its threshold tuned on dev, and F1 is measured on dev: this decides what becomes a recipe,
+so test data is not used. (The result, `ensemble`, is measured by `ensemble.toml`.)
 """
 
 from __future__ import annotations
@@ -34,90 +34,91 @@ MODELS = 3
 NAMES = ("sampling", f"mean of {MODELS}", "without suspects", "both", "either", "words help")
 
 
-def compared(spec_file: Path, data_folder: Path) -> Iterator[masked.Row]:
-    """F1 on dev of each combination, in the order of `NAMES`."""
-    for place in masked.places(spec_file, data_folder, first_seed=True):
-        shares = [tune_threshold(place.dev, docs)[1].f1 for docs in found(place)]
-        yield f"{place.data} {place.rate:g}", shares
+def compare_combinations(spec_file: Path, data_folder: Path) -> Iterator[masked.Row]:
+    """Yield F1 on dev of each combination, in the order of `NAMES`."""
+    for data in masked.masked_data(spec_file, data_folder, first_seed=True):
+        scores = [tune_threshold(data.dev, docs)[1].f1 for docs in predict_combinations(data)]
+        yield f"{data.data} {data.rate:g}", scores
 
 
-def found(place: masked.Place) -> Iterator[list[Document]]:
-    """What each combination finds in dev, with its probabilities."""
-    splits, dev = Splits(weak=place.weak, dev=place.dev), place.dev
-    seeds = [place.seed + 100 * number for number in range(MODELS)]
-    alone, *others = (_loosely(_learned(negative_sampling, splits, place, seed), dev) for seed in seeds)
+def predict_combinations(data: masked.Masked) -> Iterator[list[Document]]:
+    """Yield the predictions of each combination on dev, with probabilities."""
+    splits, dev = Splits(weak=data.weak, dev=data.dev), data.dev
+    seeds = [data.seed + 100 * number for number in range(MODELS)]
+    alone, *others = (_predict_loosely(_train(negative_sampling, splits, data, seed), dev) for seed in seeds)
     yield alone
-    yield [mean(docs) for docs in zip(alone, *others, strict=True)]
-    fewer = Splits(weak=without_suspects(place), dev=dev)
-    yield _loosely(_learned(negative_sampling, fewer, place, place.seed), dev)
-    words = _learned(two_step, splits, place, place.seed).predict(dev)
-    pairs = list(zip(alone, words, strict=True))
-    yield [helped(doc, its, lambda score, known: score if known else 0.0) for doc, its in pairs]
-    yield [either(doc, its) for doc, its in pairs]
-    yield [helped(doc, its, lambda score, known: sqrt(score) if known else score) for doc, its in pairs]
+    yield [average(docs) for docs in zip(alone, *others, strict=True)]
+    fewer_negatives = Splits(weak=mark_removed_unsure(data), dev=dev)
+    yield _predict_loosely(_train(negative_sampling, fewer_negatives, data, data.seed), dev)
+    by_tokens = _train(two_step, splits, data, data.seed).predict(dev)
+    pairs = list(zip(alone, by_tokens, strict=True))
+    yield [rescore(doc, other, lambda score, shared: score if shared else 0.0) for doc, other in pairs]
+    yield [unite(doc, other) for doc, other in pairs]
+    yield [rescore(doc, other, lambda score, shared: sqrt(score) if shared else score) for doc, other in pairs]
 
 
-def _learned(recipe: Any, splits: Splits, place: masked.Place, seed: int) -> Tagger:
-    config = load_config(recipe.Config, settings=_training(place))
+def _train(recipe: Any, splits: Splits, data: masked.Masked, seed: int) -> Tagger:
+    config = load_config(recipe.Config, settings=_common_settings(data))
     with tempfile.TemporaryDirectory() as folder:
         tagger: Tagger = recipe.train(splits, config, Run(folder, {"seed": seed}))
     return tagger
 
 
-def _training(place: masked.Place) -> list[str]:
-    """The settings that models of words and of spans have in common."""
-    return [each for each in place.settings if each.startswith(("train.", "encoder."))]
+def _common_settings(data: masked.Masked) -> list[str]:
+    """The settings that token and span classifiers have in common."""
+    return [setting for setting in data.settings if setting.startswith(("train.", "encoder."))]
 
 
-def without_suspects(place: masked.Place) -> list[Document]:
-    """The weak documents, and what two-step learning would remove from them as unsure."""
-    docs = list(place.weak)
-    config = load_config(two_step.Config, settings=_training(place))
+def mark_removed_unsure(data: masked.Masked) -> list[Document]:
+    """Return the weak documents; the tokens that two-step learning would remove are unsure."""
+    docs = list(data.weak)
+    config = load_config(two_step.Config, settings=_common_settings(data))
     with tempfile.TemporaryDirectory() as folder:
-        explored = explore(docs, config, config.explore, Run(folder, {"seed": place.seed}))
-    gone = explored.suspects(config.explore, explored.missing_share(config.explore))
+        explored = explore(docs, config, config.explore, Run(folder, {"seed": data.seed}))
+    removed = explored.suspects(config.explore, explored.missing_share(config.explore))
     unsure: list[list[Span]] = [[] for _ in docs]
-    for number, start, end in np.stack(places(docs, explored.weak.data), axis=1)[gone].tolist():
+    for number, start, end in np.stack(places(docs, explored.weak.data), axis=1)[removed].tolist():
         unsure[number].append(Span(start, end, ""))
-    return [replace(doc, unsure=sort_spans([*doc.unsure, *its])) for doc, its in zip(docs, unsure, strict=True)]
+    return [replace(doc, unsure=sort_spans([*doc.unsure, *spans])) for doc, spans in zip(docs, unsure, strict=True)]
 
 
-def _loosely(tagger: Tagger, docs: Sequence[Document]) -> list[Document]:
-    """All spans that are worth a look, with their probabilities."""
+def _predict_loosely(tagger: Tagger, docs: Sequence[Document]) -> list[Document]:
+    """Predict with a low threshold, so that it can be tuned afterwards."""
     tagger.model.head.threshold = LOOSE
     return list(tagger.predict(docs))
 
 
-def mean(docs: Sequence[Document]) -> Document:
-    """What several models found in a document, with the mean of their probabilities; the most probable first."""
-    total: dict[tuple[int, int, str], float] = {}
+def average(docs: Sequence[Document]) -> Document:
+    """Average the probabilities of several predictions for a document; of overlapping spans the best is kept."""
+    means: dict[tuple[int, int, str], float] = {}
     for doc in docs:
         for span in doc.spans:
-            total[span[:3]] = total.get(span[:3], 0.0) + (span.score or 0.0) / len(docs)
-    taken: list[Span] = []
-    for place, score in sorted(total.items(), key=lambda entry: (-entry[1], entry[0])):
-        if not any(place[0] < other.end and other.start < place[1] for other in taken):
-            taken.append(Span(*place, score))
-    return replace(docs[0], spans=sort_spans(taken))
+            means[span.key] = means.get(span.key, 0.0) + (span.score or 0.0) / len(docs)
+    kept: list[Span] = []
+    for key, mean in sorted(means.items(), key=lambda item: (-item[1], item[0])):
+        span = Span(*key, mean)
+        if not any(span.overlaps(other) for other in kept):
+            kept.append(span)
+    return replace(docs[0], spans=sort_spans(kept))
 
 
-def helped(doc: Document, words: Document, how: Callable[[float, bool], float]) -> Document:
-    """The spans of a document with other probabilities, by whether a model of words found them too."""
-    known = {span[:3] for span in words.spans}
-    spans = (span._replace(score=how(span.score or 0.0, span[:3] in known)) for span in doc.spans)
+def rescore(doc: Document, other: Document, score: Callable[[float, bool], float]) -> Document:
+    """Change the probabilities of spans, depending on whether another model predicts them too."""
+    shared = {span.key for span in other.spans}
+    spans = (span._replace(score=score(span.score or 0.0, span.key in shared)) for span in doc.spans)
     return replace(doc, spans=tuple(spans))
 
 
-def either(doc: Document, words: Document) -> Document:
-    """What a model of words found, and, where it found nothing, what the other did."""
-    sure = [span._replace(score=1.0) for span in words.spans]
-    free = [each for each in doc.spans if not any(each.start < one.end and one.start < each.end for one in sure)]
-    return replace(doc, spans=sort_spans([*sure, *free]))
+def unite(doc: Document, other: Document) -> Document:
+    """Return the spans of another model, and those of this one that do not overlap them."""
+    certain = [span._replace(score=1.0) for span in other.spans]
+    free = [span for span in doc.spans if not any(map(span.overlaps, certain))]
+    return replace(doc, spans=sort_spans([*certain, *free]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    header = ("data, masked", *NAMES)
-    return masked.main("benchmarks.combinations", __doc__, "benchmarks/bars.toml", header, compared, arguments)
+    header, spec = ("data, masked", *NAMES), "benchmarks/bars.toml"
+    return masked.main("benchmarks.combinations", __doc__, spec, header, compare_combinations, arguments)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What paired_tests share that train wherever a bench spec masks something: the places, and a table of percentages."""
+"""Shared by experiments on the simulated missing labels of a bench spec: the data, and a table of scores."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lacuner.errors import ConfigError, LacunerError
 from lacuner.training.identity import canonical, in_role
 
 
-class Place(NamedTuple):
-    """Where something is masked."""
+class Masked(NamedTuple):
+    """A data set with simulated missing labels."""
 
     data: str
     rate: float
@@ -27,62 +27,61 @@ class Place(NamedTuple):
     weak: Sequence[Document]
     dev: Sequence[Document]
     gold: Sequence[Document]
-    """What was masked: to judge by, not to learn from."""
+    """The documents before labels were removed: for scoring, not for training."""
     settings: tuple[str, ...]
-    """Those of the whole spec, and its first encoder."""
+    """Common settings of the spec, and its first encoder."""
 
 
 Row = tuple[str, Sequence[float]]
-"""A place and its shares."""
+"""The name of a condition and its scores, between 0 and 1."""
 
 
-def places(spec_file: Path, data_folder: Path, first_seed: bool = False) -> Iterator[Place]:
-    """The places of a spec, with each of its seeds or the first alone."""
+def masked_data(spec_file: Path, data_folder: Path, first_seed: bool = False) -> Iterator[Masked]:
+    """Yield the data of every masking rate of a spec, with each of its seeds or only the first."""
     spec = load_spec(spec_file, data_folder)
-    nothing = True
+    levels = [
+        (name, data, noise)
+        for name, data in spec.data.items()
+        for noise in noise_levels(spec, name, data)
+        if noise.kind == "masked" and noise.rate > 0
+    ]
+    if not levels:
+        raise ConfigError("this spec removes no labels: set noise.masked", file=spec_file)
     for seed in spec.seeds[:1] if first_seed else spec.seeds:
-        for name, data in spec.data.items():
+        for name, data, noise in levels:
             dataset = DataSet(name, data, data_folder)
-            for noise in noise_levels(spec, name, data):
-                if noise.kind == "masked" and noise.rate > 0:
-                    nothing = False
-                    found = dataset.splits(("weak",), noise, seed)
-                    weak, dev = (
-                        canonical(in_role(docs, whole))
-                        for docs, whole in ((found.weak or (), False), (found.dev or (), True))
-                    )
-                    gold = list(in_role(dataset.read("gold"), True))
-                    settings = (*spec.settings, f'encoder.name="{spec.encoders[0]}"')
-                    yield Place(name, noise.rate, seed, weak, dev, gold, settings)
-    if nothing:
-        raise ConfigError("nothing is masked", file=spec_file)
+            splits = dataset.splits(("weak",), noise, seed)
+            weak, dev = canonical(in_role(splits.weak or (), False)), canonical(in_role(splits.dev or (), True))
+            gold = list(in_role(dataset.read("gold"), True))
+            settings = (*spec.settings, f'encoder.name="{spec.encoders[0]}"')
+            yield Masked(name, noise.rate, seed, weak, dev, gold, settings)
 
 
 def main(
     module: str,
-    about: str | None,
-    default: str,
+    description: str | None,
+    default_spec: str,
     header: Sequence[str],
-    rows: Callable[[Path, Path], Iterable[Row]],
+    compute_rows: Callable[[Path, Path], Iterable[Row]],
     arguments: Sequence[str] | None,
 ) -> int:
-    """Show each row of a comparison as it comes, and then all as a table with their mean."""
-    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
-    parser.add_argument("spec", type=Path, nargs="?", default=Path(default))
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where the data sets' folders are")
-    given = parser.parse_args(arguments)
-    found: list[Row] = []
+    """Log each row of an experiment when it is ready, then print all rows and their mean as a table."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    parser.add_argument("spec", type=Path, nargs="?", default=Path(default_spec))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the data sets")
+    args = parser.parse_args(arguments)
+    rows: list[Row] = []
     try:
-        for row in rows(given.spec, given.data):
-            found.append(row)
-            sys.stderr.write("  ".join(_cells(row)) + "\n")
+        for row in compute_rows(args.spec, args.data):
+            rows.append(row)
+            sys.stderr.write("  ".join(_format_row(row)) + "\n")
     except (LacunerError, OSError) as error:
         sys.stderr.write(f"{module}: {error}\n")
         return 2
-    mean = f"mean of {len(found)}", np.mean([shares for _, shares in found], axis=0)
-    sys.stdout.write(markdown_table(header, [_cells(row) for row in (*found, mean)]) + "\n")
+    mean = f"mean of {len(rows)}", np.mean([scores for _, scores in rows], axis=0)
+    sys.stdout.write(markdown_table(header, [_format_row(row) for row in (*rows, mean)]) + "\n")
     return 0
 
 
-def _cells(row: Row) -> list[str]:
-    return [row[0], *(f"{100 * each:.1f}" for each in row[1])]
+def _format_row(row: Row) -> list[str]:
+    return [row[0], *(f"{100 * score:.1f}" for score in row[1])]

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.removal SPEC --data DIR`: does the angle-based vector make removal more precise?
+"""`python -m benchmarks.removal SPEC --data DIR`: does the angle-based vector make label removal more precise?
 
-For each data set, masking and seed of a bench spec, two-step learning explores twice, with the vector and without it,
-and gold says how many of the words under suspicion belong to entities: if as many are removed as the recipe itself
-estimates, half as many as are missing, and as many as are missing. Training never sees gold.
+For each data set, masking rate and seed of a bench spec, two-step learning explores with and without the vector. Gold,
+which training never sees, shows how many of the removed tokens belong to entities if the number of removed tokens is
+the recipe's own estimate, half the number of missing labels, or the number of missing labels.
 """
 
 from __future__ import annotations
@@ -23,38 +23,37 @@ from lacuner.training.run_folder import Run
 EPOCHS = 3
 
 
-def pairs(spec_file: Path, data_folder: Path) -> Iterator[masked.Row]:
-    """Explore wherever the spec masks something: how precise three removals are with the vector and without it."""
-    for place in masked.places(spec_file, data_folder):
-        both = (explored(place, (*place.settings, _angle(on))) for on in (True, False))
-        shares = [share for pair in zip(*map(precisions, both), strict=True) for share in pair]
-        yield f"{place.data} {place.rate:g} {place.seed}", shares
+def compare_angle(spec_file: Path, data_folder: Path) -> Iterator[masked.Row]:
+    """Yield the precision of three removals, each with and without the angle-based vector."""
+    for data in masked.masked_data(spec_file, data_folder):
+        with_angle, without = (
+            precisions(explore_and_audit(data, (*data.settings, f"head.angle={value}"))) for value in ("true", "false")
+        )
+        scores = [score for pair in zip(with_angle, without, strict=True) for score in pair]
+        yield f"{data.data} {data.rate:g} {data.seed}", scores
 
 
-def _angle(on: bool) -> str:
-    return f"head.angle={str(on).lower()}"
-
-
-def explored(place: masked.Place, settings: Sequence[str]) -> FilteredTokens:
-    """What the recipe would remove, judged by gold."""
+def explore_and_audit(data: masked.Masked, settings: Sequence[str]) -> FilteredTokens:
+    """Find the tokens that the recipe would remove, and compare them with gold."""
     config = load_config(Config, settings=settings)
     with tempfile.TemporaryDirectory() as folder:
-        run = Run(folder, {"seed": place.seed})
-        found = explore(place.weak, config, EPOCHS, run)
-        write_removed(run.folder, place.weak, found, EPOCHS, found.suspects(EPOCHS, found.missing_share(EPOCHS)))
-        return audit_filtered_tokens(run.folder, place.gold)
+        run = Run(folder, {"seed": data.seed})
+        explored = explore(data.weak, config, EPOCHS, run)
+        removed = explored.suspects(EPOCHS, explored.missing_share(EPOCHS))
+        write_removed(run.folder, data.weak, explored, EPOCHS, removed)
+        return audit_filtered_tokens(run.folder, data.gold)
 
 
-def precisions(judged: FilteredTokens) -> tuple[float, float, float]:
-    """With as many removed as the recipe estimates, half as many as are missing, as many as are missing."""
-    share = float(judged.missing.mean())
-    return judged.precision, judged.scores_at(share / 2)[0], judged.scores_at(share)[0]
+def precisions(tokens: FilteredTokens) -> tuple[float, float, float]:
+    """Precision with the recipe's estimate, with half the number of missing labels, and with their number."""
+    share = float(tokens.missing.mean())
+    return tokens.precision, tokens.scores_at(share / 2)[0], tokens.scores_at(share)[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     shares = ("as estimated", "half of the missing", "as many as missing")
     header = ("data, masked, seed", *(f"{share}: {how}" for share in shares for how in ("angle", "plain")))
-    return masked.main("benchmarks.removal", __doc__, "benchmarks/two_step.toml", header, pairs, arguments)
+    return masked.main("benchmarks.removal", __doc__, "benchmarks/two_step.toml", header, compare_angle, arguments)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ def test_words_that_are_what_their_label_says() -> None:
     old = [Document("1", "Mara and Teel left", spans=(Span(0, 4, "X"), Span(9, 13, "Y")))]
     new = [Document("1", "Teel or Teel Mara", spans=(Span(0, 4, "X"), Span(8, 12, "Y")))]
     usual = {"Mara": "X", "and": "", "or": "", "Teel": "Y", "left": "X"}
-    assert augmentation.kept(old, new, usual) == ((1, 1, 0), (2, 1, 1))
+    assert augmentation.count_replaced(old, new, usual) == ((1, 1, 0), (2, 1, 1))
     twice = Document("2", "Teel Teel", spans=(Span(0, 4, "Y"), Span(5, 9, "X")))
-    assert augmentation.mostly([*old, twice]) == {"Mara": "X", "and": "", "Teel": "Y", "left": ""}
+    assert augmentation.most_frequent_labels([*old, twice]) == {"Mara": "X", "and": "", "Teel": "Y", "left": ""}
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ def found(*spans: Span) -> Document:
 def test_the_mean_of_what_models_found() -> None:
     one = found(Span(0, 4, "PERSON", 0.9), Span(15, 21, "PLACE", 0.5))
     other = found(Span(0, 9, "PERSON", 0.8), Span(15, 21, "PLACE", 0.7))
-    both = combinations.mean([one, other])
+    both = combinations.average([one, other])
     assert [span[:3] for span in both.spans] == [(0, 4, "PERSON"), (15, 21, "PLACE")], "of overlapping ones the surer"
     assert [span.score for span in both.spans] == pytest.approx([0.45, 0.6])
 
@@ -28,9 +28,9 @@ def test_the_mean_of_what_models_found() -> None:
 def test_words_that_help() -> None:
     spans = found(Span(0, 9, "PERSON", 0.25), Span(15, 21, "PLACE", 0.5))
     words = found(Span(0, 9, "PERSON"), Span(10, 14, "PLACE"))
-    marked = combinations.helped(spans, words, lambda score, known: score**0.5 if known else score)
+    marked = combinations.rescore(spans, words, lambda score, known: score**0.5 if known else score)
     assert [span.score for span in marked.spans] == [0.5, 0.5]
-    joined = combinations.either(spans, found(Span(0, 4, "PERSON")))
+    joined = combinations.unite(spans, found(Span(0, 4, "PERSON")))
     assert [span[:4] for span in joined.spans] == [(0, 4, "PERSON", 1.0), (15, 21, "PLACE", 0.5)]
 
 
@@ -38,8 +38,8 @@ def test_words_that_help() -> None:
 def test_suspected_words_are_unsure() -> None:
     labelled = Document("1", TEXT, spans=(Span(0, 9, "PERSON"),), complete=False)
     bare = Document("2", "Then Mara Teel left Halden too.", complete=False)
-    place = masked.Place("x", 0.5, 1, [labelled, bare] * 20, [], [], ())
-    docs = combinations.without_suspects(place)
+    data = masked.Masked("x", 0.5, 1, [labelled, bare] * 20, [], [], ())
+    docs = combinations.mark_removed_unsure(data)
     suspected = {doc.text[span.start : span.end] for doc in docs for span in doc.unsure}
     assert suspected
     assert suspected <= set(bare.text[:-1].split()) | {"."}
@@ -58,4 +58,4 @@ def test_a_row_of_each_masked_place(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert len(row.split("|")[2:-1]) == len(combinations.NAMES)
     spec.write_text(SPEC.replace("[0.0, 0.5]", "[0.0]"))
     assert combinations.main([str(spec), "--data", str(tmp_path)]) == 2
-    assert "nothing is masked" in capsys.readouterr().err
+    assert "removes no labels" in capsys.readouterr().err

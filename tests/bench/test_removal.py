@@ -49,4 +49,4 @@ def test_a_spec_that_masks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC.replace("[0.0, 0.5]", "[0.0]"))
     assert removal.main([str(spec), "--data", str(tmp_path)]) == 2
-    assert "nothing is masked" in capsys.readouterr().err
+    assert "removes no labels" in capsys.readouterr().err

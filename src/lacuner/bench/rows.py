@@ -25,7 +25,7 @@ def parse_row(text: str, file: Path) -> Row:
         row = json.loads(text)
         valid = _KEY.fullmatch(row["key"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfigError("this file has a row that is no result of a bench: remove it", file=file) from error
+        raise ConfigError("this file has a row that is no result of a bench: remove that row", file=file) from error
     if not valid:
         raise ConfigError(f"{row['key']!r} is not the key of a result: remove that row", file=file)
     return dict(row)
