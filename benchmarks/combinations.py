@@ -3,8 +3,8 @@
 For each masking rate of a bench spec, with its first seed: negative sampling alone; the mean of three such models, as
 in RoSTER's ensemble; negative sampling that never samples tokens which two-step learning would remove; and combinations
 of its spans with the predictions of two-step learning: intersection, union, and a higher probability for spans that
-both predict. Each combination has its threshold tuned on dev, and F1 is measured on dev: this decides what becomes a recipe,
-so test data is not used. (The result, `ensemble`, is measured by `ensemble.toml`.)
+both predict. Each combination has its threshold tuned on dev, and F1 is measured on dev: this decides what becomes a
+recipe, so test data is not used. (The result, `ensemble`, is measured by `ensemble.toml`.)
 """
 
 from __future__ import annotations

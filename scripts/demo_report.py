@@ -1,10 +1,11 @@
-"""`python scripts/demo_report.py FOLDER`: how the demo ended, as a small table and as a page, `FOLDER/results.html`."""
+"""`python scripts/demo_report.py FOLDER`: the results of the demo as a small table, and as `FOLDER/results.html`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,49 +15,47 @@ from lacuner.reporting.html import render_page
 from lacuner.reporting.svg import Axes, Figure, LineStyle, Panel, line_style
 
 RECOGNISERS = {
-    "dictionary": "the names of the dictionary, found again",
-    "trust": "ordinary training: every gap is believed",
-    "lacuner": "what `lacuner train` advises",
-    "supervised": "the same texts with complete labels, which nobody has",
+    "dictionary": "matching of the gazetteer's entries",
+    "trust": "ordinary training that treats the weak labels as complete",
+    "lacuner": "the recipe that `lacuner train` advises",
+    "supervised": "upper bound: the same texts with complete labels",
 }
 MEASURES = {"precision": "P", "recall": "R", "f1": "F1"}
-LISTED = 25
-"""Found names that the page shows."""
+MAX_LISTED = 25
+"""Number of names on the page."""
 
 
-def bars(values: Sequence[float], looks: Sequence[LineStyle], names: Sequence[str]) -> Any:
-    """Draws a bar each, with its figure above it."""
-
-    def draw(axes: Axes) -> None:
-        drawn = axes.bar(range(len(values)), values, color=[look.colour for look in looks], width=0.65)
-        axes.bar_label(drawn, fmt="%.0f")
-        axes.set_xticks(range(len(values)), names)
-        axes.set_ylim(0, 100)
-        axes.grid(visible=False, axis="x")
-
-    return draw
+def plot_bars(values: Sequence[float], styles: Sequence[LineStyle], names: Sequence[str], axes: Axes) -> None:
+    """Plot one bar per recogniser, with its value above it."""
+    bars = axes.bar(range(len(values)), values, color=[style.colour for style in styles], width=0.65)
+    axes.bar_label(bars, fmt="%.0f")
+    axes.set_xticks(range(len(values)), names)
+    axes.set_ylim(0, 100)
+    axes.grid(visible=False, axis="x")
 
 
-def page(folder: Path, scores: dict[str, dict[str, Any]]) -> str:
-    """All of it for a browser."""
-    looks = {name: line_style(number) for number, name in enumerate(RECOGNISERS)}
+def render(folder: Path, scores: dict[str, dict[str, Any]]) -> str:
+    """Render the HTML page."""
+    styles = {name: line_style(number) for number, name in enumerate(RECOGNISERS)}
     panels = [
-        Panel(title, bars([100 * scores[name][key] for name in scores], list(looks.values()), list(scores)))
-        for key, title in (("recall", "names that are found (recall, %)"), ("f1", "F1 (%)"))
+        Panel(
+            title, partial(plot_bars, [100 * row[key] for row in scores.values()], list(styles.values()), list(scores))
+        )
+        for key, title in (("recall", "recall (%)"), ("f1", "F1 (%)"))
     ]
-    caption = "On the test part, most of whose names are in no dictionary. One seed."
+    caption = "On the test part, in which most names are not in the gazetteer. One seed."
     why = json.loads((folder / "lacuner" / "run.json").read_text(encoding="utf-8"))["identity"]["why"]
     with (folder / "lacuner" / "suspects.jsonl").open(encoding="utf-8") as lines:
-        found = list(islice((row for row in map(json.loads, lines) if row["kind"] == "missing"), LISTED))
+        missing = list(islice((row for row in map(json.loads, lines) if row["kind"] == "missing"), MAX_LISTED))
     return render_page(
         Path(__file__).with_name("demo_report.html.jinja"),
-        [Figure("scores", "What gaps cost, and what lacuner keeps", caption, panels, looks)],
+        [Figure("scores", "What missing labels cost, and what lacuner recovers", caption, panels, styles)],
         {"percent": lambda share: f"{100 * share:.1f}"},
         recognisers=RECOGNISERS,
         measures=MEASURES,
         scores=scores,
         why=why,
-        found=found,
+        missing=missing,
     )
 
 
@@ -64,13 +63,13 @@ def main() -> None:
     folder = Path(sys.argv[1])
     scores = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in RECOGNISERS}
     with atomic_write(folder / "results.html") as stream:
-        stream.write(page(folder, scores).encode())
-    lines = [f"{'':<12}" + "".join(f"{shown:>7}" for shown in MEASURES.values())]
-    lines += [f"{name:<12}" + "".join(f"{100 * its[key]:>7.1f}" for key in MEASURES) for name, its in scores.items()]
+        stream.write(render(folder, scores).encode())
+    lines = [f"{'':<12}" + "".join(f"{heading:>7}" for heading in MEASURES.values())]
+    lines += [f"{name:<12}" + "".join(f"{100 * row[key]:>7.1f}" for key in MEASURES) for name, row in scores.items()]
     trust, ours = (f"{100 * scores[name]['recall']:.0f} %" for name in ("trust", "lacuner"))
     lines.append(
-        f"trust learns the gaps of the dictionary as well, and finds {trust} of the names; lacuner {ours}. (500 dev "
-        "sentences chose the epoch of all that learn, and how sure a span of lacuner's must be.)"
+        f"trust treats unlabeled entities as negatives and finds {trust} of the names; lacuner finds {ours}. (Early "
+        "stopping of all models, and lacuner's decision threshold, use 500 dev sentences.)"
     )
     sys.stdout.write("\n".join(lines) + "\n")
 

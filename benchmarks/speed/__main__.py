@@ -1,6 +1,6 @@
-"""`make speed`: the speed ratios of lacuner against its peers, measured in one run.
+"""`make speed`: the speed of lacuner relative to other libraries, measured in one run.
 
-Machines are noisy and differ: only the ratios mean something, and only because both sides took turns.
+Machines are noisy and differ, so only ratios are meaningful, and only because both sides take turns.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ PARTS = [corpus, annotate, models, recipes]
 
 def main() -> int:
     quick = "--quick" in sys.argv
-    wanted = [part for part in PARTS if part.__name__.rsplit(".", 1)[1] in sys.argv] or PARTS
+    selected = [part for part in PARTS if part.__name__.rsplit(".", 1)[1] in sys.argv] or PARTS
     rows = []
-    for part in wanted:
+    for part in selected:
         log(f"measuring {part.__name__.rsplit('.', 1)[1]} ...")
         rows += part.measure(quick)
     cells = [
@@ -27,12 +27,12 @@ def main() -> int:
             f"{row.theirs:,.4g}",
             row.peer,
             f"{row.ratio:.2f}",
-            f"{row.bar:.2f}",
+            f"{row.minimum:.2f}",
             "yes" if row.passed else "NO",
         )
         for row in rows
     ]
-    print_table("", ("what", "lacuner", "peer", "which", "ratio", "bar", "met"), cells)
+    print_table("", ("what", "lacuner", "other", "which", "ratio", "minimum", "met"), cells)
     return 0 if all(row.passed for row in rows) else 1
 
 

@@ -1,8 +1,8 @@
-"""Dictionary matching, raw text in and labelled documents out: lacuner against spaCy, flashtext, and a bare loop.
+"""Gazetteer matching, from raw text to labeled documents: lacuner compared with spaCy, flashtext, and a bare loop.
 
-The bare loop is what anybody would write around ahocorasick-rs: lower case, overlapping matches, `isalnum` at the
-edges, longest-leftmost, a tuple a match. It has no offsets to keep true, no labels to weigh and no documents to make.
-All sides fold case; dictionaries and texts are generated.
+The bare loop is the obvious code around ahocorasick-rs: lower case, overlapping matches, `isalnum` at the boundaries,
+longest-leftmost, one tuple per match. It maps no offsets, resolves no labels and builds no documents. All sides fold
+case; gazetteers and texts are generated.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from benchmarks.speed.row import Row
 LABELS = ("PER", "LOC", "ORG", "MISC")
 Matches = list[tuple[int, int, str]]
 Labeller = Callable[[list[str]], int]
-"""Labels all texts and returns how many matches there are."""
+"""Labels all texts and returns the number of matches."""
 
 
 class Language:
-    """Generates terms and texts. Terms are names: of words, or pairs of characters, that common text does not have."""
+    """Generate terms and texts. Terms contain words, or pairs of characters, that other text does not have."""
 
     def __init__(self, name: str, seed: int = 1) -> None:
         self.name = name
@@ -35,8 +35,10 @@ class Language:
         if name == "English":
             onsets = ["", *"bcdfghjklmnprstvw", "st", "tr", "ch", "pl"]
             syllables = [onset + vowel for onset in onsets for vowel in ("a", "e", "i", "o", "u", "ea", "an", "er")]
-            made = {"".join(self.rng.choices(syllables, k=self.rng.choice((1, 2, 2, 3, 3, 4)))) for _ in range(160_000)}
-            words, self.glue = sorted(made), " "
+            drawn = {
+                "".join(self.rng.choices(syllables, k=self.rng.choice((1, 2, 2, 3, 3, 4)))) for _ in range(160_000)
+            }
+            words, self.glue = sorted(drawn), " "
         else:
             words, self.glue = [chr(code) for code in range(0x4E00, 0x4E00 + 4_000)], ""
         self.rng.shuffle(words)
@@ -52,20 +54,20 @@ class Language:
         return " ".join(word.capitalize() for word in words)
 
     def terms(self, number: int) -> list[str]:
-        found: dict[str, None] = {}
-        while len(found) < number:
+        terms: dict[str, None] = {}
+        while len(terms) < number:
             term = self.term()
             if len(term) > 3 or not self.glue:
-                found[term] = None
-        return list(found)
+                terms[term] = None
+        return list(terms)
 
     def text(self, terms: list[str], size: int) -> str:
-        """About one word in ten, or one character in fifteen, is part of a term."""
+        """Return a text in which about one word in ten, or one character in fifteen, is part of a term."""
         words = self.rng.choices(self.common, cum_weights=self.weights, k=size)
-        for place in self.rng.sample(range(size), size // (20 if self.glue else 50)):
-            words[place] = self.rng.choice(terms)
-        for place in range(11, size, 12):
-            words[place] += "." if self.glue else "\u3002"
+        for position in self.rng.sample(range(size), size // (20 if self.glue else 50)):
+            words[position] = self.rng.choice(terms)
+        for position in range(11, size, 12):
+            words[position] += "." if self.glue else "\u3002"
         return self.glue.join(words)
 
 
@@ -138,24 +140,26 @@ def flashtext_labeller(terms: list[tuple[str, str]]) -> Labeller:
 
 
 def seconds(label: Labeller, texts: list[str]) -> float:
-    """Processor time, which neighbours on the same machine hardly touch; no side uses a second thread."""
+    """CPU time, which other processes on the machine hardly affect; no side uses a second thread."""
     start = time.process_time()
     label(texts)
     return time.process_time() - start
 
 
-def ratio_row(name: str, peer: str, bar: float, sides: tuple[Labeller, Labeller], texts: list[str], rounds: int) -> Row:
-    """Both sides in turns, after one round to warm up; characters a second."""
+def ratio_row(
+    name: str, peer: str, minimum: float, sides: tuple[Labeller, Labeller], texts: list[str], rounds: int
+) -> Row:
+    """Time both sides in turns after a warm-up round; speeds are characters per second."""
     ours, theirs = sides
     few = texts[: len(texts) // 10]
     ours(few), theirs(few)
     gc.collect()
-    gc.freeze()  # or each side would pay for the other's millions of objects, whenever the collector looks at them
+    gc.freeze()  # otherwise each side would pay for scanning the other's millions of objects
     pairs = [(seconds(ours, texts), seconds(theirs, texts)) for _ in range(rounds)]
     gc.unfreeze()
     size = sum(map(len, texts))
-    mine, yours = median(a for a, _ in pairs), median(b for _, b in pairs)
-    return Row(name, size / mine, size / yours, peer, median(b / a for a, b in pairs), bar)
+    our_time, their_time = median(a for a, _ in pairs), median(b for _, b in pairs)
+    return Row(name, size / our_time, size / their_time, peer, median(b / a for a, b in pairs), minimum)
 
 
 LOADING = """
@@ -170,16 +174,16 @@ print(took, int(peak.split()[1]) / 1024)
 
 
 def loading_rows(path: Path, name: str, size: int) -> Iterator[Row]:
-    """Loading and building in a process of its own, against what we promise."""
+    """Load a gazetteer and build the matcher in a new process; compare with fixed limits."""
     result = subprocess.run([sys.executable, "-c", LOADING, str(path)], capture_output=True, text=True, check=True)
     took, megabytes = map(float, result.stdout.split())
     limit = 3.0 if size <= 100_000 else 60.0
-    yield Row(f"load and build, {name}, s", took, limit, "promise", limit / took, 1.0)
-    yield Row(f"load and build, {name}, MB", megabytes, 1_000, "promise", 1_000 / megabytes, 1.0)
+    yield Row(f"load and build, {name}, s", took, limit, "limit", limit / took, 1.0)
+    yield Row(f"load and build, {name}, MB", megabytes, 1_000, "limit", 1_000 / megabytes, 1.0)
 
 
 def measure(quick: bool = False) -> list[Row]:
-    """Ratios on generated dictionaries: 6 times spaCy, twice flashtext, at most 30 % behind the bare loop."""
+    """Compare on generated gazetteers. Minimum: 6 times spaCy, twice flashtext, at most 30 % below the bare loop."""
     rows: list[Row] = []
     for language in (Language("English"), Language("Chinese")):
         for size in (100_000,) if quick else (100_000, 1_000_000):
@@ -191,17 +195,17 @@ def rows_for(language: Language, size: int, quick: bool) -> Iterable[Row]:
     rounds = 3 if quick else 5
     terms = language.terms(size)
     texts = [language.text(terms, 150 if language.glue else 300) for _ in range(1_000 if quick else 3_000)]
-    labelled = [(term, language.rng.choice(LABELS)) for term in terms]
+    labeled = [(term, language.rng.choice(LABELS)) for term in terms]
     name = f"{language.name}, {size:,} entries"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "terms.tsv"
-        path.write_text("".join(f"{term}\t{label}\n" for term, label in labelled), encoding="utf-8")
+        path.write_text("".join(f"{term}\t{label}\n" for term, label in labeled), encoding="utf-8")
         yield from loading_rows(path, name, size)
         ours = our_labeller(path)
     name = f"label, {name}, characters/s"
-    bare = bare_loop(labelled)
-    assert ours(texts) == bare(texts), "both must find the same"
+    bare = bare_loop(labeled)
+    assert ours(texts) == bare(texts), "both sides must find the same matches"
     yield ratio_row(name, "bare ahocorasick-rs", 1 / 1.3, (ours, bare), texts, rounds)
     del bare
-    yield ratio_row(name, "spaCy PhraseMatcher", 6.0, (ours, spacy_labeller(labelled, language)), texts, rounds)
-    yield ratio_row(name, "flashtext", 2.0, (ours, flashtext_labeller(labelled)), texts, rounds)
+    yield ratio_row(name, "spaCy PhraseMatcher", 6.0, (ours, spacy_labeller(labeled, language)), texts, rounds)
+    yield ratio_row(name, "flashtext", 2.0, (ours, flashtext_labeller(labeled)), texts, rounds)

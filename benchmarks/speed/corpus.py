@@ -1,4 +1,4 @@
-"""Reading a column file: lacuner against spaCy's converter, on the same generated file, in turns."""
+"""Reading a column file: lacuner compared with spaCy's converter, on the same generated file, in turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.speed.row import Row
 
 
 def column_file(path: Path, sentences: int) -> int:
-    """A file of invented words with about one entity in ten words; returns the number of words."""
+    """Write a file of generated words with about one entity per ten words; return the number of words."""
     rng = random.Random(1)
     vocabulary = ["".join(rng.choices("abcdefghijklmnoprstuvw", k=rng.randint(2, 10))) for _ in range(20_000)]
     words = 0
@@ -42,7 +42,7 @@ def seconds(work: Callable[[], int]) -> float:
 
 
 def measure(quick: bool = False) -> list[Row]:
-    """Words a second, as a ratio; at least 3 times spaCy."""
+    """Words per second; minimum: 3 times spaCy."""
     from spacy.training.converters import conll_ner_to_docs
 
     from lacuner.corpus import read
@@ -58,8 +58,8 @@ def measure(quick: bool = False) -> list[Row]:
             text = path.read_text(encoding="utf-8")
             return sum(len(doc) for doc in conll_ner_to_docs(text, n_sents=1, no_print=True))
 
-        assert ours() == words == theirs(), "both must have read every word"
+        assert ours() == words == theirs(), "both sides must read every word"
         pairs = [(seconds(ours), seconds(theirs)) for _ in range(3 if quick else 5)]
-    mine, yours = median(a for a, _ in pairs), median(b for _, b in pairs)
+    our_time, their_time = median(a for a, _ in pairs), median(b for _, b in pairs)
     ratio = median(b / a for a, b in pairs)
-    return [Row("read CoNLL columns, words/s", words / mine, words / yours, "spaCy converter", ratio, 3.0)]
+    return [Row("read CoNLL columns, words/s", words / our_time, words / their_time, "spaCy converter", ratio, 3.0)]

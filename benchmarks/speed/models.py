@@ -1,7 +1,7 @@
-"""Training and prediction: `tiny` against spaCy's NER, heads against each other, transformers against its pipeline.
+"""Training and prediction: `tiny` compared with spaCy's NER, heads with each other, transformers with its pipeline.
 
-Data: BC5CDR if it lies beside the project, the demo corpus otherwise. Both sides learn from the same sentences, in
-batches of the same number of words, in turns.
+Data: BC5CDR if it is available, otherwise the demo corpus. Both sides are trained on the same sentences, in batches of
+the same number of words, in turns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.speed.row import Row
 from lacuner.data import Document
 
-WORDS_A_BATCH = 500
+WORDS_PER_BATCH = 500
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -35,7 +35,7 @@ def documents(count: int) -> list[Document]:
 
 
 def in_turns(sides: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each side, round by round; the first round, in which everything is cold, does not count."""
+    """Return the seconds of each side per round, without the first round, which warms up."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(rounds + 1):
         for name, work in sides.items():
@@ -53,18 +53,20 @@ def ratio(times: dict[str, list[float]], ours: str, theirs: str) -> float:
 def spacy_docs(docs: Sequence[Document], vocab: Any) -> list[Any]:
     from spacy.tokens import Doc, Span
 
-    made = []
+    from lacuner.corpus.words import word_texts
+
+    converted = []
     for doc in docs:
         words = doc.words or ()
-        new = Doc(vocab, words=[doc.text[a:b] for a, b in words])
+        new = Doc(vocab, words=word_texts(doc))
         starts, ends = {a: i for i, (a, _) in enumerate(words)}, {b: i + 1 for i, (_, b) in enumerate(words)}
         new.set_ents([Span(new, starts[s.start], ends[s.end], s.label) for s in doc.spans])
-        made.append(new)
-    return made
+        converted.append(new)
+    return converted
 
 
 def measure_tiny(quick: bool) -> list[Row]:
-    """One epoch of each, then one prediction of each."""
+    """Time one epoch of each model, then one prediction of each."""
     import spacy
     from spacy.training import Example
     from spacy.training.batchers import minibatch_by_words
@@ -92,7 +94,7 @@ def measure_tiny(quick: bool) -> list[Row]:
 
     def theirs() -> None:
         random.shuffle(examples)
-        for batch in minibatch_by_words(examples, WORDS_A_BATCH):
+        for batch in minibatch_by_words(examples, WORDS_PER_BATCH):
             nlp.update(batch, sgd=optimizer, drop=0.1)
 
     sides: dict[str, Callable[[], object]] = {"spacy": theirs}
@@ -108,7 +110,7 @@ def measure_tiny(quick: bool) -> list[Row]:
             else:
                 data = training_set(model, docs, Lost())
                 step = believe(data)
-            config = TrainConfig(epochs=50, learning_rate=2e-3, head_learning_rate=2e-3, budget=WORDS_A_BATCH)
+            config = TrainConfig(epochs=50, learning_rate=2e-3, head_learning_rate=2e-3, budget=WORDS_PER_BATCH)
             with run.stage("train") as stage:
                 trainer = _Trainer(model, data.features, config, stage)
             sides[kind] = _epoch(trainer, step, epoch_batches, enough_threads)
@@ -117,8 +119,8 @@ def measure_tiny(quick: bool) -> list[Row]:
     bare = [replace(doc, spans=()) for doc in docs]
 
     def predict_theirs() -> int:
-        made = (type(doc)(nlp.vocab, words=[token.text for token in doc]) for doc in golds)
-        return sum(len(doc.ents) for doc in nlp.pipe(made, batch_size=256))
+        unlabeled = (type(doc)(nlp.vocab, words=[token.text for token in doc]) for doc in golds)
+        return sum(len(doc.ents) for doc in nlp.pipe(unlabeled, batch_size=256))
 
     reading = in_turns(
         {
@@ -178,14 +180,14 @@ def _epoch(trainer: Any, step: Any, batches: Any, threads: Any) -> Callable[[], 
     def epoch() -> None:
         trainer.model.train()
         with threads(trainer.model):  # as `fit` does
-            for indices in batches(trainer.features.costs, WORDS_A_BATCH, 1):
+            for indices in batches(trainer.features.costs, WORDS_PER_BATCH, 1):
                 trainer._learn(step, indices, 0)
 
     return epoch
 
 
 def measure_help(quick: bool) -> list[Row]:
-    """`lacuner --help` against importing what it is made with; at most twice as long."""
+    """Compare `lacuner --help` with importing its libraries; it may take at most twice as long."""
 
     def seconds(*code: str) -> float:
         start = time.perf_counter()

@@ -1,6 +1,6 @@
-"""A transformer of MiniLM's shape: `predict` against the transformers pipeline, at identical predictions.
+"""A transformer of MiniLM's size: `predict` compared with the transformers pipeline, with the same predictions.
 
-Speed does not depend on what the weights are, so they are random, and the tokenizer is made here of invented words.
+Speed does not depend on the values of the weights, so they are random; the tokenizer is built from generated words.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def sentences(count: int) -> list[list[str]]:
 
 
 def write_encoder(folder: Path, words: list[list[str]]) -> None:
-    """A BERT of MiniLM's size with a WordPiece tokenizer for these words."""
+    """Write a BERT of MiniLM's size with a WordPiece tokenizer for these words."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     pieces = sorted({word[:4] for row in words for word in row} | {"##" + word[4:] for row in words for word in row})
     vocabulary = {piece: i for i, piece in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces])}
-    made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer(lowercase=True)
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.post_processor = processors.TemplateProcessing(
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     names = {
@@ -45,7 +45,7 @@ def write_encoder(folder: Path, words: list[list[str]]) -> None:
         "sep_token": "[SEP]",
         "mask_token": "[MASK]",
     }
-    PreTrainedTokenizerFast(tokenizer_object=made, **names).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
     config = BertConfig(
         vocab_size=30_522, hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
     )
@@ -53,7 +53,7 @@ def write_encoder(folder: Path, words: list[list[str]]) -> None:
 
 
 def pipeline_side(folder: Path, head: Any, texts: list[str]) -> Callable[[], list[set[tuple[int, int, str]]]]:
-    """The transformers pipeline with the same weights; words get the label of their first piece."""
+    """Build the transformers pipeline with the same weights; words get the label of their first piece."""
     import torch
     from transformers import AutoModelForTokenClassification, AutoTokenizer, pipeline
 
@@ -115,7 +115,7 @@ def measure_pretrained(quick: bool) -> list[Row]:
         times = in_turns({"ours": ours, "theirs": theirs}, 2 if quick else 3)
     words = sum(map(len, rows))
     fast, slow = words / median(times["ours"]), words / median(times["theirs"])
-    name = f"predict MiniLM-sized, words/s ({same} of {len(docs)} alike)"
+    name = f"predict MiniLM-sized, words/s ({same} of {len(docs)} equal)"
     return [Row(name, fast, slow, "transformers pipeline", ratio(times, "ours", "theirs"), 1.4)]
 
 

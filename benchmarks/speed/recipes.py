@@ -1,4 +1,4 @@
-"""What a recipe costs beside believing the labels, with the same head and encoder."""
+"""The cost of a recipe relative to `trust` with the same head and encoder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchmarks.speed.row import Row
 
 
 def measure(quick: bool = False) -> list[Row]:
-    """Whole trainings, default epochs, a dev set of a third of the size; two-step learning without search."""
+    """Time whole trainings with default epochs, and a dev set of a third of the size; two_step without search."""
     from lacuner.config import load_config
     from lacuner.data import Splits
     from lacuner.recipes import RECIPES
     from lacuner.trainer.train import train
 
-    found = documents(200)
-    docs, dev = [replace(doc, complete=False) for doc in found[:150]], found[150:]
+    sample = documents(200)
+    docs, dev = [replace(doc, complete=False) for doc in sample[:150]], sample[150:]
     number = count()
     with tempfile.TemporaryDirectory() as folder:
 

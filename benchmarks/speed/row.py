@@ -1,4 +1,4 @@
-"""One line of the table of speeds."""
+"""One line of the speed table."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """What was measured. `ratio` is how many times better ours is than the peer's, both taken in turns in one run."""
+    """A measurement. `ratio` is how many times better lacuner is; both sides took turns in one run."""
 
     name: str
     ours: float
     theirs: float
     peer: str
     ratio: float
-    bar: float
+    minimum: float
 
     @property
     def passed(self) -> bool:
-        return self.ratio >= self.bar
+        return self.ratio >= self.minimum
