@@ -28,9 +28,8 @@ from lacuner.annotate import (
 )
 from lacuner.annotate.label_model import LabelModel
 from lacuner.annotate.lint import COMMON, NUMBER, SEVERAL, SHORT
-from lacuner.annotate.pipeline import MOST_DOCUMENTS, _LabelChunk
-from lacuner.annotate.statistics import MOST_ROWS
-from lacuner.data import Document, Span
+from lacuner.annotate.pipeline import MAX_DOCUMENTS, _LabelChunk
+from lacuner.data import Document, Lost, Span
 from lacuner.processes import AHEAD, map_in_order
 
 ENTRIES = [Entry("aspirin", "Chemical"), Entry("lead", "Chemical"), Entry("gout", "Disease"), Entry("gout", "Finding")]
@@ -84,7 +83,7 @@ def run(docs: list[Document], workers: int) -> tuple[list[Document], LabellingSt
 
 @pytest.mark.integration
 def test_workers_change_nothing() -> None:
-    docs = list(make_docs(2 * MOST_DOCUMENTS + 7))
+    docs = list(make_docs(2 * MAX_DOCUMENTS + 7))
     one, statistics = run(docs, 1)
     assert len(one) == len(docs)
     for workers in (2, 3):
@@ -148,14 +147,14 @@ def test_an_error_in_a_worker_is_an_error_here() -> None:
         list(map_in_order([1, 2, 3], fail, 2))
 
 
-def test_lost_rows_are_bounded() -> None:
-    doc = Document("1", "ab " * 10)
-    words = [(place, place + 1) for place in range(0, 30, 3)]
-    doc.words = tuple(words)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_lost_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    monkeypatch.setattr(Lost, "MAX_ROWS", 1_000)
+    doc = Document("1", "ab " * 10, tuple((start, start + 1) for start in range(0, 30, 3)))
     statistics = LabellingStatistics()
-    list(annotate([doc] * (MOST_ROWS // 10 + 50), [regex_source("X", "ab")], statistics=statistics))
-    assert len(statistics.lost.spans) == MOST_ROWS
-    assert len(statistics.lost) == MOST_ROWS + 500
+    list(annotate([doc] * 1_500, [regex_source("X", "ab")], statistics=statistics, workers=workers))
+    assert len(statistics.lost.spans) == 1_000
+    assert len(statistics.lost) == 15_000
 
 
 def test_lint() -> None:

@@ -25,7 +25,7 @@ from lacuner.annotate import (
     regex_source,
 )
 from lacuner.annotate.intervals import DisjointIntervals, IntervalSet
-from lacuner.annotate.label_model import AMBIGUOUS, MISFIT, OUTVOTED, RANKED, SETTLED, SHORTER
+from lacuner.annotate.label_model import AMBIGUOUS, LOWER_PRIORITY, MISALIGNED, OUTVOTED, RULED_OUT, SHORTER
 from lacuner.annotate.lint import COMMON, SEVERAL
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, GazetteerError
@@ -52,7 +52,7 @@ def test_a_dictionary_source_gives_spans_with_name_and_weight() -> None:
 
 def test_an_ambiguous_match_is_a_choice_and_policies_decide() -> None:
     source = gazetteer_source([Entry("Paris", "PER"), Entry("Paris", "LOC"), Entry("John Smith", "PER")])
-    assert [[span.label for span in choice] for choice in source.find(DOC).choices] == [["PER", "LOC"]]
+    assert [[span.label for span in choice] for choice in source.find(DOC).ambiguous] == [["PER", "LOC"]]
     unsure = LabelModel([source])(DOC)
     assert shown(unsure.spans) == [("John Smith", "PER")]
     assert shown(unsure.unsure) == [("Paris", "LOC"), ("Paris", "PER")]
@@ -161,14 +161,14 @@ def test_priority() -> None:
     assert [(span[:3], reason) for span, reason in layer.lost] == [((5, 10, "ORG"), SHORTER)]
     layer = LabelModel([fixed("short", (5, 10, "ORG")), fixed("long", (0, 10, "PER"))])(DOC)
     assert [span[:3] for span in layer.spans] == [(5, 10, "ORG")]
-    assert [(span[:3], reason) for span, reason in layer.lost] == [((0, 10, "PER"), RANKED)]
+    assert [(span[:3], reason) for span, reason in layer.lost] == [((0, 10, "PER"), LOWER_PRIORITY)]
 
 
 def test_a_later_source_settles_what_an_earlier_could_not() -> None:
     unsettled = gazetteer_source([Entry("Paris", "PER"), Entry("Paris", "LOC")])
     layer = LabelModel([unsettled, fixed("rule", (15, 20, "LOC"))])(DOC)
     assert (shown(layer.spans), layer.unsure) == ([("Paris", "LOC")], ())
-    assert [(span.label, reason) for span, reason in layer.lost] == [("PER", SETTLED)]
+    assert [(span.label, reason) for span, reason in layer.lost] == [("PER", RULED_OUT)]
     layer = LabelModel([unsettled, fixed("rule", (15, 20, "ORG"))])(DOC)
     assert (layer.spans, len(layer.unsure), len(layer.lost)) == ((), 2, 1)
 
@@ -209,7 +209,7 @@ def test_settings_are_checked() -> None:
         LabelModel([fixed("a"), fixed("a")])
     with pytest.raises(ConfigError, match="there is no source"):
         annotate([], [])
-    with pytest.raises(ConfigError, match="by is 'luck', but can only be priority or vote"):
+    with pytest.raises(ConfigError, match="by is 'luck', but must be priority or vote"):
         LabelModel([fixed("a")], by="luck")  # type: ignore[arg-type]
 
 
@@ -220,7 +220,7 @@ def test_given_words_are_respected_and_misfits_counted() -> None:
     statistics = LabellingStatistics()
     (weak,) = annotate([doc], [kb, regex_source("DATE", "02")], statistics=statistics)
     assert shown(weak.spans) == [("John Smith", "PER")]
-    assert [(row.text, row.reason) for row in statistics.lost.spans] == [("Paris", MISFIT), ("02", MISFIT)]
+    assert [(row.text, row.reason) for row in statistics.lost.spans] == [("Paris", MISALIGNED), ("02", MISALIGNED)]
     (without_words,) = annotate([DOC], [kb])
     assert without_words.words is None
     assert DOC.words is None

@@ -1,7 +1,7 @@
-"""Weak labels: dictionaries and other sources that look at text, and one layer made from what they see.
+"""Weak labels from gazetteers, patterns and other labelling functions.
 
-`load_gazetteer` reads what people have; `gazetteer_source` and its kin are the sources; `annotate` runs them over
-documents and keeps a `LabellingStatistics`; `lint` says which entries do the damage.
+`load_gazetteer` reads a file, `gazetteer_source` and the other sources find spans in a document, `annotate` runs them
+over a corpus and combines their spans with a `LabelModel`, and `lint` finds the entries that cost precision.
 """
 
 from lacuner.annotate.gazetteer.entries import Entry, Gazetteer, GazetteerWarning

@@ -1,4 +1,4 @@
-"""From what several sources say to one weak layer."""
+"""Label model: combine the spans of several sources into one layer of weak labels, by priority or by vote."""
 
 from __future__ import annotations
 
@@ -16,33 +16,39 @@ from lacuner.errors import ConfigError
 By = Literal["priority", "vote"]
 Ambiguous = Literal["unsure", "first", "drop"]
 
-MISFIT = "does not fit the words"
+# Why a span of a source is not in the layer:
+MISALIGNED = "does not fit the words"
 SHORTER = "overlaps a longer match"
-RANKED = "overlaps a source with priority"
+LOWER_PRIORITY = "overlaps a source with priority"
 OUTVOTED = "outvoted"
-SETTLED = "ruled out by another source"
+RULED_OUT = "ruled out by another source"
 AMBIGUOUS = "has several labels"
 
 
 class Layer(NamedTuple):
-    """What the sources say together, what each of them said, and what of that was not kept."""
+    """The combined labels of a document, the dropped spans with their reasons, and the output of each source."""
 
     spans: tuple[Span, ...]
     unsure: tuple[Span, ...]
     lost: Sequence[tuple[Span, str]]
-    found: Sequence[SourceOutput]
+    outputs: Sequence[SourceOutput]
 
 
 @dataclass(slots=True)
 class LabelModel:
-    """Combine the spans of several sources into one layer of weak labels. Call it with a document.
+    """Combines the spans of several sources into one layer of weak labels. Call it with a document.
 
     `by`: where sources disagree, the earlier one wins (`priority`) or the majority does (`vote`; ties go to the longer
-    span, and a span's score is the share of the sources with a span there that voted for it). A source without a span
-    at a place abstains there.
+    span, and the score is the share of votes among the sources with a span there). A source without a span at a place
+    abstains there.
     `ambiguous`: a match with several labels, or a tied vote, becomes one unsure span per label (`unsure`), gets the
-    first label (`first`) or is dropped (`drop`). A later source, or the other votes, may settle it first.
+    first label (`first`) or is dropped (`drop`), unless a later source or the other votes decide.
     `overlaps`: of the overlapping spans of one source, keep the `longest` or `all`.
+
+    >>> from lacuner.annotate import regex_source
+    >>> model = LabelModel([regex_source("PER", "Mara Teel"), regex_source("LOC", "Teel|Moss")])
+    >>> [span.key for span in model(Document("1", "Mara Teel in Moss")).spans]
+    [(0, 9, 'PER'), (13, 17, 'LOC')]
     """
 
     sources: Sequence[Source]
@@ -51,11 +57,10 @@ class LabelModel:
     overlaps: Overlaps = "longest"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("by", By), ("ambiguous", Ambiguous), ("overlaps", Overlaps)):
-            if getattr(self, name) not in get_args(allowed):
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)!r}, but can only be {' or '.join(get_args(allowed))}"
-                )
+        for name, options in (("by", By), ("ambiguous", Ambiguous), ("overlaps", Overlaps)):
+            value, allowed = getattr(self, name), get_args(options)
+            if value not in allowed:
+                raise ConfigError(f"{name} is {value!r}, but must be {' or '.join(allowed)}")
         names = Counter(source.name for source in self.sources)
         if not names:
             raise ConfigError("there is no source to label with")
@@ -63,140 +68,133 @@ class LabelModel:
             raise ConfigError(f"two sources are called {names.most_common(1)[0][0]!r}")
 
     def __call__(self, doc: Document) -> Layer:
-        found = [source.find(doc) for source in self.sources]
-        if len(found) == 1 and found[0].flat and not found[0].choices:  # nearly always
-            spans, unsure, _, misfits, *_ = found[0]
-            lost = [(span, MISFIT) for span in misfits]
-            return Layer(tuple(spans), sort_spans(unsure) if unsure else (), lost, found)
-        draft = _Draft(self.ambiguous, self.overlaps)
-        draft.lost.extend((span, MISFIT) for one in found for span in one.misfits)
+        outputs = [source.find(doc) for source in self.sources]
+        lost = [(span, MISALIGNED) for output in outputs for span in output.misaligned]
+        if len(outputs) == 1 and outputs[0].flat and not outputs[0].ambiguous:  # nothing to combine: the usual case
+            unsure = outputs[0].unsure
+            return Layer(tuple(outputs[0].spans), sort_spans(unsure) if unsure else (), lost, outputs)
+        draft = _Draft(self.ambiguous, self.overlaps == "longest", [], [], lost)
         if self.by == "priority":
-            _rank(found, draft)
+            draft.combine_by_priority(outputs)
         else:
-            _vote(found, draft)
-        unsure = draft.unsure + _open_questions([span for one in found for span in one.unsure], draft)
-        return Layer(sort_spans(draft.spans), sort_spans(unsure), draft.lost, found)
-
-
-class _Draft:
-    """A layer in the making."""
-
-    def __init__(self, ambiguous: Ambiguous, overlaps: Overlaps) -> None:
-        self.ambiguous, self.overlaps = ambiguous, overlaps
-        self.spans: list[Span] = []
-        self.unsure: list[Span] = []
-        self.lost: list[tuple[Span, str]] = []
-
-    def settle(self, choice: Sequence[Span]) -> None:
-        """One span is kept; of several, which have different labels, it depends."""
-        if len(choice) == 1:
-            self.spans.append(choice[0])
-            return
-        if self.ambiguous == "unsure":
-            self.unsure.extend(choice)
-            return
-        kept = choice[0] if self.ambiguous == "first" else None
-        if kept is not None:
-            self.spans.append(kept)
-        self.lost.extend((span, AMBIGUOUS) for span in choice if span is not kept)
+            draft.combine_by_vote(outputs)
+        draft.add_unsure([span for output in outputs for span in output.unsure])
+        return Layer(sort_spans(draft.spans), sort_spans(draft.unsure), lost, outputs)
 
 
 Claim = tuple[Span, ...]
-"""What a source says about a range: one span, or one a label."""
+"""What a source says about a place: one span, or one per label if it is ambiguous."""
 
 
-def _claims(found: SourceOutput, draft: _Draft) -> list[Claim]:
-    """The claims of one source, of which, if so wanted, no two overlap."""
-    by_range: dict[tuple[int, int], Claim] = {}
-    for span in found.spans:
-        others = by_range.get((span.start, span.end), ())
-        if all(other.label != span.label for other in others):
-            by_range[span.start, span.end] = (*others, span)
-    by_range.update(((choice[0].start, choice[0].end), choice) for choice in found.choices)
-    claims = list(by_range.values())
-    if found.flat or draft.overlaps == "all":
-        return claims
-    return _longest(claims, draft, SHORTER)
+def _place(claim: Claim) -> tuple[int, int]:
+    return claim[0].start, claim[0].end
 
 
-def _longest(claims: list[Claim], draft: _Draft, reason: str) -> list[Claim]:
-    claims.sort(key=lambda claim: (claim[0].start - claim[0].end, claim[0].start))
-    kept: list[Claim] = []
-    taken = DisjointIntervals()
-    for claim in claims:
-        start, end, *_ = claim[0]
-        if taken.first_overlap(start, end):
-            draft.lost.extend((span, reason) for span in claim)
-        else:
-            taken.add(start, end)
-            kept.append(claim)
-    return kept
+@dataclass(slots=True)
+class _Draft:
+    """A layer that is being combined."""
 
+    ambiguous: Ambiguous
+    flat: bool
+    spans: list[Span]
+    unsure: list[Span]
+    lost: list[tuple[Span, str]]
 
-def _rank(found: Sequence[SourceOutput], draft: _Draft) -> None:
-    """Earlier sources go first; where one could not decide between labels, a later one may."""
-    kept: dict[tuple[int, int], Claim] = {}
-    taken = DisjointIntervals()
-    for one in found:
-        for claim in _claims(one, draft):
-            place = claim[0].start, claim[0].end
-            rival = taken.first_overlap(*place) if draft.overlaps == "longest" else place if place in kept else None
-            if rival is None:
-                kept[place] = claim
-                if draft.overlaps == "longest":
-                    taken.add(*place)
-                continue
-            shared = {span.label for span in kept[rival]} & {span.label for span in claim}
-            if rival == place and shared:  # both agree, or one of them narrows down what the other said
-                ruled_out = [span for span in (*kept[place], *claim) if span.label not in shared]
-                draft.lost.extend((span, SETTLED) for span in ruled_out)
-                kept[place] = tuple(span for span in kept[place] if span.label in shared)
-            else:
-                draft.lost.extend((span, RANKED) for span in claim)
-    for claim in kept.values():
-        draft.settle(claim)
+    def combine_by_priority(self, outputs: Sequence[SourceOutput]) -> None:
+        """Earlier sources win; where one has several labels, a later one may decide between them."""
+        kept: dict[tuple[int, int], Claim] = {}
+        taken = DisjointIntervals()
+        for output in outputs:
+            for claim in self._claims(output):
+                place = _place(claim)
+                rival = taken.first_overlap(*place) if self.flat else place if place in kept else None
+                if rival is None:
+                    kept[place] = claim
+                    if self.flat:
+                        taken.add(*place)
+                    continue
+                shared = {span.label for span in kept[rival]} & {span.label for span in claim}
+                if rival == place and shared:  # they agree, or one narrows down the labels of the other
+                    self.lost += [(span, RULED_OUT) for span in (*kept[place], *claim) if span.label not in shared]
+                    kept[place] = tuple(span for span in kept[place] if span.label in shared)
+                else:
+                    self.lost += [(span, LOWER_PRIORITY) for span in claim]
+        for claim in kept.values():
+            self._keep(claim)
 
+    def combine_by_vote(self, outputs: Sequence[SourceOutput]) -> None:
+        """Each source has one vote per place, divided among its labels if it is ambiguous."""
+        ballots: dict[tuple[int, int], dict[str, list[tuple[float, Span]]]] = {}
+        voters: list[IntervalSet] = []
+        for output in outputs:
+            claims = self._claims(output)
+            voters.append(IntervalSet(map(_place, claims)))
+            for claim in claims:
+                ballot = ballots.setdefault(_place(claim), {})
+                for span in claim:
+                    ballot.setdefault(span.label, []).append((1 / len(claim), span))
+        results: list[tuple[float, Claim]] = []
+        for place, ballot in ballots.items():
+            number = sum(voter.overlaps(*place) for voter in voters)
+            votes = {label: sum(vote for vote, _ in cast) for label, cast in ballot.items()}
+            most = max(votes.values())
+            winners = [label for label in ballot if votes[label] > most - 1e-9]
+            claim = tuple(
+                Span(*place, label, votes[label] / number, "+".join(span.source or "" for _, span in ballot[label]))
+                for label in winners
+            )
+            self.lost += [(span, OUTVOTED) for label in ballot if label not in winners for _, span in ballot[label]]
+            results.append((most, claim))
+        results.sort(key=lambda result: (-result[0], *_longest_first(result[1])))
+        ordered = [claim for _, claim in results]
+        for claim in self._drop_overlaps(ordered, OUTVOTED) if self.flat else ordered:
+            self._keep(claim)
 
-def _vote(found: Sequence[SourceOutput], draft: _Draft) -> None:
-    """Each source has one vote a range, divided between the labels it could not decide between."""
-    ballots: dict[tuple[int, int], dict[str, list[tuple[float, Span]]]] = {}
-    speakers: list[IntervalSet] = []
-    for one in found:
-        claims = _claims(one, draft)
-        speakers.append(IntervalSet((claim[0].start, claim[0].end) for claim in claims))
+    def _claims(self, output: SourceOutput) -> list[Claim]:
+        """The claims of one source: one per place and, unless all overlaps are kept, disjoint."""
+        claims: dict[tuple[int, int], Claim] = {}
+        for span in output.spans:
+            others = claims.get((span.start, span.end), ())
+            if all(other.label != span.label for other in others):
+                claims[span.start, span.end] = (*others, span)
+        claims.update((_place(spans), spans) for spans in output.ambiguous)
+        if output.flat or not self.flat:
+            return list(claims.values())
+        return self._drop_overlaps(sorted(claims.values(), key=_longest_first), SHORTER)
+
+    def _drop_overlaps(self, claims: list[Claim], reason: str) -> list[Claim]:
+        """Keep each claim that overlaps no earlier one."""
+        kept: list[Claim] = []
+        taken = DisjointIntervals()
         for claim in claims:
-            ballot = ballots.setdefault((claim[0].start, claim[0].end), {})
-            for span in claim:
-                ballot.setdefault(span.label, []).append((1 / len(claim), span))
-    results: list[tuple[float, Claim]] = []
-    for place, ballot in ballots.items():
-        spoke = sum(speaker.overlaps(*place) for speaker in speakers)
-        votes = {label: sum(vote for vote, _ in given) for label, given in ballot.items()}
-        most = max(votes.values())
-        winners = [label for label in ballot if votes[label] > most - 1e-9]
-        claim = tuple(
-            Span(*place, label, votes[label] / spoke, "+".join(span.source or "" for _, span in ballot[label]))
-            for label in winners
-        )
-        draft.lost.extend((span, OUTVOTED) for label in ballot if label not in winners for _, span in ballot[label])
-        results.append((most, claim))
-    results.sort(key=lambda result: (-result[0], result[1][0].start - result[1][0].end, result[1][0].start))
-    taken = DisjointIntervals()
-    for _, claim in results:
-        if draft.overlaps == "longest":
-            if taken.first_overlap(claim[0].start, claim[0].end):
-                draft.lost.extend((span, OUTVOTED) for span in claim)
-                continue
-            taken.add(claim[0].start, claim[0].end)
-        draft.settle(claim)
+            if taken.first_overlap(*_place(claim)):
+                self.lost += [(span, reason) for span in claim]
+            else:
+                taken.add(*_place(claim))
+                kept.append(claim)
+        return kept
+
+    def _keep(self, claim: Claim) -> None:
+        """Add a claim to the layer; the policy `ambiguous` decides about one with several labels."""
+        if len(claim) > 1 and self.ambiguous == "unsure":
+            self.unsure += claim
+            return
+        kept = claim[:1] if len(claim) == 1 or self.ambiguous == "first" else ()
+        self.spans += kept
+        self.lost += [(span, AMBIGUOUS) for span in claim[len(kept) :]]
+
+    def add_unsure(self, candidates: Sequence[Span]) -> None:
+        """Add the unsure spans of the sources, except for repetitions and those inside a span of the layer."""
+        places = {(span.start, span.end) for span in self.unsure}
+        answered = IntervalSet((span.start, span.end) for span in self.spans)
+        new: dict[tuple[int, int, str], Span] = {}
+        for span in candidates:
+            known = answered.covers(span.start, span.end) or (not span.label and (span.start, span.end) in places)
+            if not known:
+                new.setdefault(span.key, span)
+        self.unsure += new.values()
 
 
-def _open_questions(candidates: list[Span], draft: _Draft) -> list[Span]:
-    """The unsure spans of the sources, but those inside a span, which are answered, and repetitions."""
-    known = {(span.start, span.end) for span in draft.unsure}
-    answers = IntervalSet((span.start, span.end) for span in draft.spans)
-    kept: dict[tuple[int, int, str], Span] = {}
-    for span in candidates:
-        if not answers.covers(span.start, span.end) and not (span.label == "" and (span.start, span.end) in known):
-            kept.setdefault(span[:3], span)
-    return list(kept.values())
+def _longest_first(claim: Claim) -> tuple[int, int]:
+    start, end = _place(claim)
+    return start - end, start

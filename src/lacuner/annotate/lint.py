@@ -1,15 +1,15 @@
-"""Which entries of a dictionary do the damage in this corpus.
+"""Lint a gazetteer: find the entries that probably cost precision in this corpus.
 
-A handful of entries ruin the precision of most dictionaries, and nobody knows which. Without gold there is only
-suspicion: of entries with several labels, common words, one or two characters, numbers, and whatever matches far more
-often than the rest. With gold it is known.
+A handful of entries causes most false positives of a typical gazetteer. Without gold there are only heuristics: entries
+with several labels, common words, one or two characters, numbers, and unusually frequent matches. With gold the
+precision of each entry is measured.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.data import Document, Where
 
+# Why an entry is suspicious:
 SEVERAL = "several labels"
 COMMON = "a common word"
 SHORT = "one or two characters"
@@ -26,15 +27,19 @@ NUMBER = "a number"
 FREQUENT = "one of the most frequent matches"
 WRONG = "mostly wrong in gold"
 
-MANY_SHARE = 0.01
-"""An entry is frequent if it has this share of all matches (and ten times the average)."""
+FREQUENT_SHARE = 0.01
+"""An entry is frequent if it has this share of all matches, and ten times the average number."""
 
-ENOUGH = 3
-"""With fewer matches in gold nobody can say how good an entry is."""
+MIN_GOLD_MATCHES = 3
+"""With fewer matches in gold the precision of an entry is not a reason by itself."""
 
 
 class LintRow(NamedTuple):
-    """One suspicious term. `right` and `wrong` are None if gold says nothing of it."""
+    """A suspicious entry. `right` and `wrong` count its matches against gold; None if gold has none of them.
+
+    >>> LintRow("lead", ("Chemical",), 4, ("a common word",), where=None, right=1, wrong=3).precision
+    0.25
+    """
 
     surface: str
     labels: tuple[str, ...]
@@ -44,7 +49,7 @@ class LintRow(NamedTuple):
     right: int | None = None
     wrong: int | None = None
     stop: bool = False
-    """Whether we would put it on the stop list."""
+    """Whether it is suggested for the stop list."""
 
     @property
     def precision(self) -> float | None:
@@ -55,62 +60,77 @@ class LintRow(NamedTuple):
 
 @dataclass(slots=True)
 class EntryPrecision:
-    """Weak spans held against gold, term by term."""
+    """Correct and wrong weak spans per normalised surface, counted against gold.
+
+    >>> from lacuner.data import Span
+    >>> precision = EntryPrecision()
+    >>> weak = Document("1", "Lead the way", spans=(Span(0, 4, "Chemical"),))
+    >>> precision.add(weak, gold=Document("1", "Lead the way"))
+    >>> precision.wrong["lead"]
+    1
+    """
 
     right: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
 
     def add(self, weak: Document, gold: Document) -> None:
-        """Count one document: a span is right if gold has it, with the same label."""
-        known = {span[:3] for span in gold.spans}
+        """Count one document. A span is right if gold has it with the same label."""
+        gold_keys = {span.key for span in gold.spans}
         for span in weak.spans:
-            form = normalise_surface(weak.text[span.start : span.end], True, "given")
-            (self.right if span[:3] in known else self.wrong)[form] += 1
+            form = normalise_surface(weak.text[span.start : span.end])
+            (self.right if span.key in gold_keys else self.wrong)[form] += 1
 
 
 class _Term(NamedTuple):
+    """The matched entries with the same normal form."""
+
     surface: str
     labels: tuple[str, ...]
     matches: int
     where: Where | None
-    together: bool = False
-    """Whether a place can have several of the labels."""
+    ambiguous: bool = False
+    """Whether one match can have several of the labels."""
 
 
 def lint(
-    source: Source, statistics: LabellingStatistics, precision: EntryPrecision | None = None, most: int = 100
+    source: Source, statistics: LabellingStatistics, precision: EntryPrecision | None = None, limit: int = 100
 ) -> list[LintRow]:
-    """The entries of a dictionary source that do, or may do, most damage; the worst first.
+    """The suspicious entries of a gazetteer source, worst first. Entries without a match are not listed.
 
-    The worst are those with the most wrong matches in gold; without gold, those with most matches and most reasons
-    for suspicion. Entries that were never found do no harm and are not listed.
+    With gold (`precision`) the entries with the most wrong matches come first, otherwise those with the most matches
+    and reasons.
+
+    >>> from lacuner.annotate import Entry, annotate, gazetteer_source
+    >>> source, statistics = gazetteer_source([Entry("will", "PER"), Entry("Teel", "PER")]), LabellingStatistics()
+    >>> weak = list(annotate([Document("1", "Teel will.")], [source], statistics=statistics))
+    >>> [(row.surface, row.reasons) for row in lint(source, statistics)]
+    [('will', ('a common word',))]
     """
-    terms = _terms(source, statistics)
+    terms = _matched_terms(source, statistics)
     total = sum(term.matches for term in terms.values())
-    threshold = max(MANY_SHARE * total, 10 * total / max(len(terms), 1))
+    frequent = max(FREQUENT_SHARE * total, 10 * total / max(len(terms), 1))
     rows = []
     for form, term in terms.items():
-        reasons = list(suspicions(form, term.labels if term.together else ()))
-        if term.matches >= threshold:
+        reasons = list(_reasons(form, term))
+        stop = any(reason in (COMMON, SHORT, NUMBER) for reason in reasons)
+        if term.matches >= frequent:
             reasons.append(FREQUENT)
         right = wrong = None
-        stop = any(reason in (COMMON, SHORT, NUMBER) for reason in reasons)
         if precision is not None and precision.right[form] + precision.wrong[form]:
             right, wrong = precision.right[form], precision.wrong[form]
-            enough, bad = right + wrong >= ENOUGH, wrong > right
-            if enough and bad:
+            enough, mostly_wrong = right + wrong >= MIN_GOLD_MATCHES, wrong > right
+            if enough and mostly_wrong:
                 reasons.append(WRONG)
-            stop = bad and (enough or stop)
+            stop = mostly_wrong and (enough or stop)
         if reasons:
-            rows.append(
-                LintRow(term.surface, term.labels, term.matches, tuple(reasons), term.where, right, wrong, stop)
-            )
-    return sorted(rows, key=_damage)[:most]
+            row = LintRow(term.surface, term.labels, term.matches, tuple(reasons), term.where, right, wrong, stop)
+            rows.append(row)
+    return sorted(rows, key=_worst_first)[:limit]
 
 
-def suspicions(form: str, labels: Iterable[str] = ()) -> Iterable[str]:
-    """What is suspicious about a term by itself."""
-    if len(set(labels)) > 1:
+def _reasons(form: str, term: _Term) -> Iterator[str]:
+    """Why a term is suspicious by itself."""
+    if term.ambiguous:
         yield SEVERAL
     if is_common_word(form):
         yield COMMON
@@ -122,40 +142,43 @@ def suspicions(form: str, labels: Iterable[str] = ()) -> Iterable[str]:
         yield NUMBER
 
 
-def _damage(row: LintRow) -> tuple[float, float, str]:
-    """What comes first is worse. That a term is frequent says little by itself."""
+def _worst_first(row: LintRow) -> tuple[int, float, str]:
+    """Sort key. Being frequent alone is weak evidence."""
     suspicion = sum(0.2 if reason == FREQUENT else 1.0 for reason in row.reasons)
-    known = float(row.wrong) if row.wrong is not None else 0.0
-    return -known, -row.matches * suspicion, row.surface
+    return -(row.wrong or 0), -row.matches * suspicion, row.surface
 
 
-def _terms(source: Source, statistics: LabellingStatistics) -> dict[str, _Term]:
-    """The entries that were found, those of the same normal form together."""
-    found: dict[tuple[int, str], _Term] = {}
+def _matched_terms(source: Source, statistics: LabellingStatistics) -> dict[str, _Term]:
+    """The entries with matches, grouped by normal form."""
+    by_list: dict[tuple[int, str], _Term] = {}  # documents may have lists of their own
     for number, times in sorted(statistics.entries.get(source.name, Counter()).items()):
         entry = source.entries[number]
-        key = bisect_right(source.starts, number), normalise_surface(entry.surface, True, "given")
-        before = found.get(key)
-        if before is None:
-            found[key] = _Term(entry.surface, (entry.label,), times, entry.where)
-        elif entry.label in before.labels:  # spelt in another way, hence found elsewhere
-            found[key] = before._replace(matches=before.matches + times)
-        else:  # found together
-            labels = (*before.labels, entry.label)
-            found[key] = _Term(before.surface, labels, max(before.matches, times), before.where, together=True)
+        key = bisect_right(source.starts, number), normalise_surface(entry.surface)
+        term = by_list.get(key)
+        if term is None:
+            by_list[key] = _Term(entry.surface, (entry.label,), times, entry.where)
+        elif entry.label in term.labels:  # another spelling, matched at other places
+            by_list[key] = term._replace(matches=term.matches + times)
+        else:  # another label, matched at the same places
+            labels = (*term.labels, entry.label)
+            by_list[key] = _Term(term.surface, labels, max(term.matches, times), term.where, ambiguous=True)
     terms: dict[str, _Term] = {}
-    for (_, form), term in found.items():
-        if form in terms:  # in the list of another document
-            before = terms[form]
-            worse = max(before, term, key=lambda each: each.together)
-            labels = tuple(dict.fromkeys((*before.labels, *term.labels)))
-            term = worse._replace(labels=labels, matches=before.matches + term.matches)
+    for (_, form), term in by_list.items():
+        if form in terms:
+            other = terms[form]
+            worse = max(other, term, key=lambda candidate: candidate.ambiguous)
+            labels = tuple(dict.fromkeys((*other.labels, *term.labels)))
+            term = worse._replace(labels=labels, matches=other.matches + term.matches)
         terms[form] = term
     return terms
 
 
 def format_stop_list(rows: Iterable[LintRow]) -> str:
-    """A stop list to edit: a term a line, and after a tab why. `read_stop_list` reads it."""
+    """A suggested stop list to edit: one surface per line, and the reasons after a tab. `read_stop_list` reads it.
+
+    >>> format_stop_list([LintRow("Will", ("PER",), 9, ("a common word",), where=None, stop=True)])
+    'Will\\t9 matches: a common word\\n'
+    """
     lines = []
     for row in rows:
         if row.stop:

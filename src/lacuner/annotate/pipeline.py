@@ -1,4 +1,4 @@
-"""Weak documents from documents."""
+"""Label a stream of documents, in one process or in several."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.data import Document, Span
 from lacuner.processes import map_in_order
 
-HERE, SENT = 20_000, 200_000
-"""Characters labelled at a time: here few, so that they stay in the cache; workers are sent many at once."""
+CHUNK, CHUNK_FOR_WORKER = 20_000, 200_000
+"""Characters per chunk: small enough for the cache in this process, large enough to be worth sending to a worker."""
 
-MOST_DOCUMENTS = 1_000
-"""Documents labelled at a time, at most."""
+MAX_DOCUMENTS = 1_000
+"""Documents per chunk."""
 
-Plain = list[tuple[int, int, str, float | None, str | None]]
-"""Spans as plain tuples: named ones take five times as long to send from one process to another."""
+SpanTuples = list[tuple[int, int, str, float | None, str | None]]
+"""Spans as plain tuples: named tuples take five times as long to send between processes."""
 
 
 def annotate(
@@ -32,11 +32,17 @@ def annotate(
     statistics: LabellingStatistics | None = None,
     workers: int = 1,
 ) -> Iterator[Document]:
-    """Label documents with one layer of weak spans, combined by `LabelModel` from what the sources find.
+    """Label documents with weak spans: run the sources and combine their spans with a `LabelModel`.
 
-    What the documents already had as annotation is neither kept nor shown to the sources. Nothing is said to be
-    complete. Words that are given are respected: what does not fit them is lost, see `statistics.lost`; words that
-    are not given are not split. `statistics` is filled as the documents go by; neither it nor they depend on `workers`.
+    Existing annotation is dropped and not shown to the sources. The result is never marked as complete. If a document
+    has words, spans that do not align with them are dropped and recorded in `statistics.lost`; documents without words
+    are not split. `statistics` is filled while the documents stream by. `workers` processes share the work; the result
+    does not depend on their number.
+
+    >>> from lacuner.annotate import Entry, gazetteer_source
+    >>> [doc] = annotate([Document("1", "Aspirin helps.")], [gazetteer_source([Entry("aspirin", "Chemical")])])
+    >>> doc.spans
+    (Span(start=0, end=7, label='Chemical', score=None, source='dictionary'),)
     """
     model = LabelModel(tuple(sources), by, ambiguous, overlaps)
     return _annotate(docs, model, LabellingStatistics() if statistics is None else statistics, workers)
@@ -46,16 +52,16 @@ def _annotate(
     docs: Iterable[Document], model: LabelModel, statistics: LabellingStatistics, workers: int
 ) -> Iterator[Document]:
     if workers <= 1:
-        for chunk in _chunks(docs, HERE):
+        for chunk in _split_chunks(docs, CHUNK):
             layers = [model(doc) for doc in chunk]
             statistics.add(chunk, layers, model.sources)
             for doc, layer in zip(chunk, layers, strict=True):
                 doc.spans, doc.unsure = layer.spans, layer.unsure
             yield from chunk
         return
-    for chunk, (found, part) in map_in_order(_chunks(docs, SENT), _LabelChunk(model), workers):
-        statistics.merge(part)
-        for doc, (spans, unsure) in zip(chunk, found, strict=True):
+    for chunk, (labels, counts) in map_in_order(_split_chunks(docs, CHUNK_FOR_WORKER), _LabelChunk(model), workers):
+        statistics.merge(counts)
+        for doc, (spans, unsure) in zip(chunk, labels, strict=True):
             doc.spans = tuple([Span(*span) for span in spans])
             doc.unsure = tuple([Span(*span) for span in unsure])
         yield from chunk
@@ -63,29 +69,29 @@ def _annotate(
 
 @dataclass(frozen=True, slots=True)
 class _LabelChunk:
-    """What a worker does."""
+    """The task of a worker: label a chunk of documents."""
 
     model: LabelModel
 
-    def __call__(self, docs: list[Document]) -> tuple[list[tuple[Plain, Plain]], LabellingStatistics]:
+    def __call__(self, docs: list[Document]) -> tuple[list[tuple[SpanTuples, SpanTuples]], LabellingStatistics]:
         layers = [self.model(doc) for doc in docs]
         statistics = LabellingStatistics()
         statistics.add(docs, layers, self.model.sources)
-        return [(_plain(layer.spans), _plain(layer.unsure)) for layer in layers], statistics
+        return [(_to_tuples(layer.spans), _to_tuples(layer.unsure)) for layer in layers], statistics
 
 
-def _plain(spans: tuple[Span, ...]) -> Plain:
+def _to_tuples(spans: tuple[Span, ...]) -> SpanTuples:
     return [(start, end, label, score, source) for start, end, label, score, source in spans]
 
 
-def _chunks(docs: Iterable[Document], characters: int) -> Iterator[list[Document]]:
-    """Copies of the documents without their annotation, some at a time."""
+def _split_chunks(docs: Iterable[Document], characters: int) -> Iterator[list[Document]]:
+    """Copies of the documents without their annotation, in chunks."""
     chunk: list[Document] = []
     size = 0
     for doc in docs:
-        chunk.append(Document(doc.id, doc.text, doc.words, (), (), (), False, doc.meta, doc.where))
+        chunk.append(Document(doc.id, doc.text, doc.words, complete=False, meta=doc.meta, where=doc.where))
         size += len(doc.text)
-        if size >= characters or len(chunk) >= MOST_DOCUMENTS:
+        if size >= characters or len(chunk) >= MAX_DOCUMENTS:
             yield chunk
             chunk, size = [], 0
     if chunk:

@@ -1,6 +1,6 @@
-"""Labelling sources: named functions that look at a document and say what they see.
+"""Labelling functions: named sources of weak labels, each a function from a document to spans.
 
-A source that says nothing about a place abstains there; silence is never a vote against anything.
+A source without a span at a place abstains there. It never votes against a span of another source.
 """
 
 from __future__ import annotations
@@ -22,39 +22,47 @@ from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, GazetteerError
 
 Triple = tuple[int, int, str]
-"""Start, end, label; an empty label if nobody knows of which type it is."""
+"""Start, end, label; an empty label if the type is unknown."""
 
 STOPPED, EMPTY = "on the stop list", "of invisible characters"
-"""Why an entry is not looked for."""
+"""Why an entry is never matched."""
 
 
 class SourceOutput(NamedTuple):
-    """What a source has to say about a document."""
+    """The spans that a source finds in a document.
+
+    >>> SourceOutput(spans=[Span(0, 4, "PER")]).unsure
+    ()
+    """
 
     spans: Sequence[Span] = ()
     unsure: Sequence[Span] = ()
-    choices: Sequence[tuple[Span, ...]] = ()
-    """Where an entry has several labels: a span a label, in the order of the dictionary."""
-    misfits: Sequence[Span] = ()
-    """What does not fit the words of the document."""
+    ambiguous: Sequence[tuple[Span, ...]] = ()
+    """Matches of entries with several labels: one span per label, in gazetteer order."""
+    misaligned: Sequence[Span] = ()
+    """Spans that do not start and end with a word of the document."""
     entries: Sequence[int] = ()
-    """The entries of the source's dictionary behind spans and choices, each as often as it was found."""
+    """The matched entries, as positions in `Source.entries`, once per match."""
     flat: bool = False
-    """Whether it is certain that no two of the spans and choices overlap."""
+    """Whether `spans` and `ambiguous` are known not to overlap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A named labelling function."""
+    """A named labelling function.
+
+    >>> Source("nothing", lambda doc: SourceOutput()).find(Document("1", "a text")).spans
+    ()
+    """
 
     name: str
     find: Callable[[Document], SourceOutput]
     entries: Sequence[Entry] = ()
-    """The dictionary that `SourceOutput.entries` speaks of."""
+    """The gazetteer behind `SourceOutput.entries`."""
     starts: Sequence[int] = ()
-    """Where the lists of the documents begin in `entries`, if each has its own."""
+    """If each document has its own gazetteer: where each of them starts in `entries`."""
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """How many of its entries are not looked for, and why."""
+    """Number of entries that are never matched, by reason."""
 
 
 def gazetteer_source(
@@ -66,77 +74,80 @@ def gazetteer_source(
     stop: Iterable[str] = (),
     spacing: Spacing = "given",
 ) -> Source:
-    """What a dictionary knows. The settings are those of `Matcher`; `spacing` is only for documents with given words.
+    """Match gazetteer entries. The options are those of `Matcher`; `spacing` applies to documents with given words.
 
     Why `given` is the default: on BC5CDR (test part, 2,482 entries, exact case) it gives P/R/F1 86.1/51.4/64.4, the
-    numbers that are usually quoted. Dictionary and test part were tokenised in different ways, `5-FU` here and `5 - FU`
-    there, `Parkinson 's` here and `Parkinson ' s` there; `tokens` sees through that, and gives 86.3/52.5/65.3.
+    numbers that are usually quoted. Gazetteer and test part were tokenised differently (`5-FU` and `5 - FU`,
+    `Parkinson 's` and `Parkinson ' s`); `tokens` ignores that and gives 86.3/52.5/65.3.
+
+    >>> source = gazetteer_source([Entry("aspirin", "Chemical")])
+    >>> [span.key for span in source.find(Document("1", "Aspirin helps.")).spans]
+    [(0, 7, 'Chemical')]
     """
     entries = entries if isinstance(entries, Sequence) else list(entries)
-    find = _InDictionary(name, partial(Matcher, entries, case=case, overlaps=overlaps, stop=frozenset(stop)), spacing)
+    build = partial(Matcher, entries, case=case, overlaps=overlaps, stop=frozenset(stop))
+    find = _FindEntries(name, build, spacing)
     terms = find.matcher(spacing).terms
     return Source(name, find, entries, skipped=_skipped(len(terms.stopped), len(terms.empty)))
 
 
 def _skipped(stopped: int, empty: int) -> dict[str, int]:
-    skipped = {STOPPED: stopped, EMPTY: empty}
-    return {reason: times for reason, times in skipped.items() if times}
+    return {reason: times for reason, times in ((STOPPED, stopped), (EMPTY, empty)) if times}
 
 
-class _InDictionary:
-    """Looks into one dictionary. A second matcher, for documents of the other kind, is made if there are such."""
+class _FindEntries:
+    """Finds the entries of one gazetteer. A matcher for the other spacing is built when a document needs it."""
 
-    def __init__(self, name: str, make: Callable[..., Matcher], spacing: Spacing) -> None:
-        self.name, self.make, self.spacing = name, make, spacing
+    def __init__(self, name: str, build: Callable[..., Matcher], spacing: Spacing) -> None:
+        self.name, self.build, self.spacing = name, build, spacing
         self.matchers: dict[Spacing, Matcher] = {}
 
     def matcher(self, spacing: Spacing) -> Matcher:
         if spacing not in self.matchers:
-            self.matchers[spacing] = self.make(spacing=spacing)
+            self.matchers[spacing] = self.build(spacing=spacing)
         return self.matchers[spacing]
 
     def __call__(self, doc: Document) -> SourceOutput:
         if doc.words is None:
             matcher = self.matcher("given")
-            return _found(matcher, self.name, doc.text, matcher.hits(doc.text))
+            return _to_output(matcher, self.name, doc.text, matcher.hits(doc.text))
         matcher = self.matcher(self.spacing)
-        hits, misfits = matcher.hits_in_words(doc.text, doc.words)
-        found = _found(matcher, self.name, doc.text, hits)
-        if not misfits:
-            return found
-        others = _found(matcher, self.name, doc.text, misfits)
-        return found._replace(misfits=[*others.spans, *(choice[0] for choice in others.choices)])
+        hits, misaligned = matcher.hits_in_words(doc.text, doc.words)
+        output = _to_output(matcher, self.name, doc.text, hits)
+        if not misaligned:
+            return output
+        others = _to_output(matcher, self.name, doc.text, misaligned)
+        return output._replace(misaligned=[*others.spans, *(spans[0] for spans in others.ambiguous)])
 
 
-def _found(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> SourceOutput:
-    """Hits as spans."""
+_new = tuple.__new__
+"""Creates a span in half the time of `Span(...)`, which makes a difference in `_to_output` and nowhere else."""
+
+
+def _to_output(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> SourceOutput:
+    """Convert hits to spans."""
     terms = matcher.terms
     entry_of, labels, weights = terms.entry_of, terms.labels, terms.weights
     flat = matcher.overlaps == "longest"
     entries = [entry_of[term] for term, _, _ in hits]
-    if not weights and (terms.all_single or min(entries, default=0) >= 0):  # nearly always
-        # Span(...) itself takes twice as long, and this is the one place where that can be felt
+    if not weights and (terms.all_single or min(entries, default=0) >= 0):  # the usual case: one entry per hit
         label_of = terms.label_of
         spans = [_new(Span, (start, end, label_of[term], None, name)) for term, start, end in hits]
-        return SourceOutput(spans, (), (), (), entries, flat)
-    spans, entries = [], []
-    choices: list[tuple[Span, ...]] = []
+        return SourceOutput(spans, entries=entries, flat=flat)
+    spans, entries, ambiguous = [], [], []
     for term, start, end in hits:
-        several = terms.entries_of(term, text[start:end])
-        entries += several
-        made = [Span(start, end, labels[entry], weights[entry] if weights else None, name) for entry in several]
-        if len(made) > 1:
-            choices.append(tuple(made))
+        matched = terms.entries_of(term, text[start:end])
+        entries += matched
+        per_label = [Span(start, end, labels[entry], weights[entry] if weights else None, name) for entry in matched]
+        if len(per_label) > 1:
+            ambiguous.append(tuple(per_label))
         else:
-            spans += made
-    return SourceOutput(spans, (), choices, (), entries, flat)
-
-
-_new = tuple.__new__
+            spans += per_label
+    return SourceOutput(spans, ambiguous=ambiguous, entries=entries, flat=flat)
 
 
 def per_document_source(
-    terms: Mapping[str, Sequence[Entry]],
+    entries: Mapping[str, Sequence[Entry]],
     *,
     name: str = "document terms",
     case: Case = "smart",
@@ -144,38 +155,47 @@ def per_document_source(
     stop: Iterable[str] = (),
     spacing: Spacing = "given",
 ) -> Source:
-    """What a document's own list of terms knows; documents without a list have none."""
-    everything = [entry for entries in terms.values() for entry in entries]
-    starts = dict(zip(terms, accumulate(map(len, terms.values()), initial=0), strict=False))
-    find = _InOwnTerms(name, terms, starts, case, overlaps, frozenset(stop), spacing)
-    stopped = {normalise_surface(term, True, spacing) for term in find.stop}
-    forms = [normalise_surface(entry.surface, True, spacing) for entry in everything]
-    skipped = _skipped(sum(form in stopped for form in forms if form), sum(not form for form in forms))
-    return Source(name, find, everything, tuple(starts.values()), skipped)
+    """Match each document's own list of entries, given by document id. The options are those of `gazetteer_source`.
+
+    >>> source = per_document_source({"7": [Entry("red shoe", "Product")]})
+    >>> len(source.find(Document("7", "A red shoe")).spans), len(source.find(Document("8", "A red shoe")).spans)
+    (1, 0)
+    """
+    stop = frozenset(stop)
+    every = [entry for own in entries.values() for entry in own]
+    starts = dict(zip(entries, accumulate(map(len, entries.values()), initial=0), strict=False))
+    find = _FindOwnEntries(name, entries, starts, partial(Matcher, case=case, overlaps=overlaps, stop=stop), spacing)
+    stop_forms = {normalise_surface(surface, True, spacing) for surface in stop}
+    forms = [normalise_surface(entry.surface, True, spacing) for entry in every]
+    skipped = _skipped(sum(form in stop_forms for form in forms if form), sum(not form for form in forms))
+    return Source(name, find, every, tuple(starts.values()), skipped)
 
 
 @dataclass(frozen=True, slots=True)
-class _InOwnTerms:
+class _FindOwnEntries:
+    """Finds the entries that are listed for the document."""
+
     name: str
-    terms: Mapping[str, Sequence[Entry]]
+    entries: Mapping[str, Sequence[Entry]]
     starts: Mapping[str, int]
-    case: Case
-    overlaps: Overlaps
-    stop: frozenset[str]
+    build: Callable[..., Matcher]
     spacing: Spacing
 
     def __call__(self, doc: Document) -> SourceOutput:
-        entries = self.terms.get(doc.id)
-        if not entries:
+        own = self.entries.get(doc.id)
+        if not own:
             return SourceOutput()
-        make = partial(Matcher, entries, case=self.case, overlaps=self.overlaps, stop=self.stop)
-        found = _InDictionary(self.name, make, self.spacing)(doc)
-        first = self.starts[doc.id]
-        return found._replace(entries=[first + entry for entry in found.entries])
+        output = _FindEntries(self.name, partial(self.build, own), self.spacing)(doc)
+        return output._replace(entries=[self.starts[doc.id] + entry for entry in output.entries])
 
 
 def regex_source(label: str, pattern: str | re.Pattern[str], *, name: str | None = None) -> Source:
-    """Whatever a regular expression matches; if it has a group called `entity`, only that. An empty label: unsure."""
+    """Label the matches of a regular expression, or of its group `entity` if it has one. No label: unsure spans.
+
+    >>> source = regex_source("YEAR", r"born in (?P<entity>[0-9]{4})")
+    >>> [span.key for span in source.find(Document("1", "born in 1912")).spans]
+    [(8, 12, 'YEAR')]
+    """
     try:
         compiled = re.compile(pattern)
     except re.error as error:
@@ -184,33 +204,44 @@ def regex_source(label: str, pattern: str | re.Pattern[str], *, name: str | None
         ) from error
     group = "entity" if "entity" in compiled.groupindex else 0
     name = f"regex {label}".strip() if name is None else name
-    return Source(name, _Outside(name, _Regex(label, compiled, group)))
+    return function_source(name, _FindPattern(label, compiled, group))
 
 
 @dataclass(frozen=True, slots=True)
-class _Regex:
+class _FindPattern:
     label: str
     pattern: re.Pattern[str]
     group: str | int
 
     def __call__(self, doc: Document) -> list[Triple]:
-        places = (match.span(self.group) for match in self.pattern.finditer(doc.text))
-        return [(start, end, self.label) for start, end in places if start < end]
-
-
-def function_source(name: str, function: Callable[[Document], Iterable[Triple | Span] | None]) -> Source:
-    """Whatever a function finds: spans, or triples of start, end and label; an empty label: unsure. None: abstains."""
-    return Source(name, _Outside(name, function))
+        offsets = (match.span(self.group) for match in self.pattern.finditer(doc.text))
+        return [(start, end, self.label) for start, end in offsets if start < end]
 
 
 def capitalised_source(*, name: str = "capitalised") -> Source:
-    """Capitalised phrases, of which nobody knows the type. A single word at the start of a sentence is none."""
-    return Source(name, _Outside(name, capitalised_phrases))
+    """Mark capitalised phrases as unsure, except for single words at the start of a sentence.
+
+    >>> [span[:2] for span in capitalised_source().find(Document("1", "We met Mara Teel.")).unsure]
+    [(7, 16)]
+    """
+    return function_source(name, capitalised_phrases)
+
+
+def function_source(name: str, function: Callable[[Document], Iterable[Triple | Span] | None]) -> Source:
+    """Label with any function from a document to spans, or triples of start, end and label. No label: unsure spans.
+
+    The function may return None to abstain. Other models can be sources in this way.
+
+    >>> source = function_source("titles", lambda doc: [(4, 8, "PER")] if doc.text.startswith("Dr. ") else None)
+    >>> [span.key for span in source.find(Document("1", "Dr. Teel left.")).spans]
+    [(4, 8, 'PER')]
+    """
+    return Source(name, _FindByFunction(name, function))
 
 
 @dataclass(frozen=True, slots=True)
-class _Outside:
-    """Checks what a function of somebody else's gives."""
+class _FindByFunction:
+    """Checks the spans that a function returns."""
 
     name: str
     function: Callable[[Document], Iterable[Triple | Span] | None]
@@ -218,60 +249,69 @@ class _Outside:
     def __call__(self, doc: Document) -> SourceOutput:
         spans: list[Span] = []
         unsure: list[Span] = []
-        misfits: list[Span] = []
-        starts = None if doc.words is None else {start for start, _ in doc.words}
-        ends = None if doc.words is None else {end for _, end in doc.words}
+        misaligned: list[Span] = []
+        starts = {start for start, _ in doc.words or ()}
+        ends = {end for _, end in doc.words or ()}
         for item in self.function(doc) or ():
-            span = self._span(doc, item)
-            if starts is not None and ends is not None and not (span.start in starts and span.end in ends):
-                misfits.append(span)
+            span = self._check(doc, item)
+            if doc.words is not None and not (span.start in starts and span.end in ends):
+                misaligned.append(span)
             else:
                 (spans if span.label else unsure).append(span)
-        return SourceOutput(spans, unsure, (), misfits)
+        return SourceOutput(spans, unsure, misaligned=misaligned)
 
-    def _span(self, doc: Document, item: Triple | Span) -> Span:
+    def _check(self, doc: Document, item: Triple | Span) -> Span:
         try:
             start, end, label = item[:3]
-            good = isinstance(start, int) and isinstance(end, int) and isinstance(label, str)
+            valid = isinstance(start, int) and isinstance(end, int) and isinstance(label, str)
         except (TypeError, ValueError):
-            good = False
-        if not good or not 0 <= start < end <= len(doc.text):
-            raise ConfigError(
-                f"the source {self.name!r} gave {item!r}, which is no start, end and label in this text",
-                document=doc.id,
-            )
+            valid = False
+        if not valid or not 0 <= start < end <= len(doc.text):
+            problem = f"the source {self.name!r} gave {item!r}, which is not a start, end and label in this text"
+            raise ConfigError(problem, document=doc.id)
         return Span(start, end, label, item.score if isinstance(item, Span) else None, self.name)
 
 
 def apply_stop_list(source: Source, stop: Iterable[str]) -> Source:
-    """The same source, deaf to the terms of a stop list (whatever their case). Dictionaries have their own `stop`."""
-    return Source(
-        source.name, _Without(source.find, frozenset(normalise_surface(term, True, "given") for term in stop))
-    )
+    """The same source without the spans of these surfaces, in any case. (`gazetteer_source` has its own `stop`.)
+
+    >>> source = apply_stop_list(regex_source("PLACE", "Halden|Moss"), ["moss"])
+    >>> [span.key for span in source.find(Document("1", "Halden, Moss")).spans]
+    [(0, 6, 'PLACE')]
+    """
+    return Source(source.name, _FindUnstopped(source.find, frozenset(map(normalise_surface, stop))))
 
 
 @dataclass(frozen=True, slots=True)
-class _Without:
+class _FindUnstopped:
     find: Callable[[Document], SourceOutput]
     stop: frozenset[str]
 
     def __call__(self, doc: Document) -> SourceOutput:
-        found = self.find(doc)
-        lists = [
-            [span for span in spans if self._stays(doc, span)] for spans in (found.spans, found.unsure, found.misfits)
-        ]
-        choices = [choice for choice in found.choices if self._stays(doc, choice[0])]
-        return SourceOutput(lists[0], lists[1], choices, lists[2], (), found.flat)
+        output = self.find(doc)
+        spans, unsure, misaligned = (
+            [span for span in spans if self._keeps(doc, span)]
+            for spans in (output.spans, output.unsure, output.misaligned)
+        )
+        ambiguous = [spans for spans in output.ambiguous if self._keeps(doc, spans[0])]
+        return SourceOutput(spans, unsure, ambiguous, misaligned, (), output.flat)
 
-    def _stays(self, doc: Document, span: Span) -> bool:
-        return normalise_surface(doc.text[span.start : span.end], True, "given") not in self.stop
+    def _keeps(self, doc: Document, span: Span) -> bool:
+        return normalise_surface(doc.text[span.start : span.end]) not in self.stop
 
 
 def read_stop_list(path: str | PathLike[str]) -> frozenset[str]:
-    """A term a line; what follows a tab is a remark."""
+    """Read a stop list: one surface per line, and everything after a tab is a comment.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "stop.txt").write_text("Will\\ta common word\\nlead\\n")
+    ...     sorted(read_stop_list(Path(folder, "stop.txt")))
+    ['Will', 'lead']
+    """
     try:
         text = Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)
         raise GazetteerError(f"cannot read this stop list: {reason}", file=path) from error
-    return frozenset(term for line in text.split("\n") if (term := line.split("\t")[0].strip()))
+    return frozenset(surface for line in text.split("\n") if (surface := line.split("\t")[0].strip()))

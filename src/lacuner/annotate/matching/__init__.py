@@ -11,8 +11,8 @@
 
 `matcher.py` is this loop, with the options for case, overlaps and spacing. Around it:
 
-- `terms.py`: the entries grouped by normal form, in little memory. One term may stand for several entries.
+- `terms.py`: the entries grouped by normal form, in little memory. One term may stand for several entries. The case of
+  acronyms and of English words in `common_words.txt` must agree with that of the entry.
 - `normalise.py`: the normal form of a text and the way back to its offsets; `unicode_tables.py` has the characters.
 - `automaton.py`: Aho-Corasick by ahocorasick-rs, and three tricks that make it faster.
-- `common_words.py`: English words whose case must agree with that of the entry.
 """

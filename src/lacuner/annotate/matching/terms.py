@@ -9,13 +9,20 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 from lacuner.annotate.gazetteer.entries import Entries, Entry
 from lacuner.annotate.matching.automaton import order_for_automaton
-from lacuner.annotate.matching.common_words import COMMON_WORDS
 from lacuner.annotate.matching.normalise import drop_token_spaces, normalise
 from lacuner.annotate.matching.unicode_tables import character_sets
+
+COMMON_WORDS = frozenset(Path(__file__).with_name("common_words.txt").read_text("ascii").split())
+"""Lower-case English words so common that an entry spelt like one usually matches the word rather than the name.
+
+Our own list, written for this purpose: function words, everyday verbs, nouns and adjectives, and words that occur as
+names of genes, companies, places and people (`will`, `may`, `apple`, `reading`, `lead`).
+"""
 
 Case = Literal["smart", "fold", "exact"]
 Spacing = Literal["given", "tokens"]
