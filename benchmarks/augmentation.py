@@ -23,9 +23,9 @@ from lacuner.data import Document, Span
 from lacuner.errors import LacunerError
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
-from lacuner.pretraining.augmenting import augment
+from lacuner.pretraining.augmentation import augment
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
-from lacuner.training.identity import in_role
+from lacuner.training.identity import set_complete
 
 
 class ReplacedWords(NamedTuple):
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--epochs", type=int, nargs="+", default=[1, 3, 10, 30], help="epochs of pre-training")
     args = parser.parse_args(arguments)
     try:
-        rows = measure(list(in_role(read(args.gold), True)), args.epochs)
+        rows = measure(list(set_complete(read(args.gold), True)), args.epochs)
     except (LacunerError, OSError) as error:
         sys.stderr.write(f"benchmarks.augmentation: {error}\n")
         return 2

@@ -26,9 +26,9 @@ from lacuner.evaluate.threshold import tune_threshold
 from lacuner.models.tagger import Tagger
 from lacuner.recipes import negative_sampling, two_step
 from lacuner.techniques.early_learning import explore
-from lacuner.techniques.label_removal import places
-from lacuner.training.dataset import LOOSE
+from lacuner.techniques.label_removal import character_positions
 from lacuner.training.run_folder import Run
+from lacuner.training.stage import LOWEST_THRESHOLD
 
 MODELS = 3
 NAMES = ("sampling", f"mean of {MODELS}", "without suspects", "both", "either", "words help")
@@ -75,16 +75,17 @@ def mark_removed_unsure(data: masked.Masked) -> list[Document]:
     config = load_config(two_step.Config, settings=_common_settings(data))
     with tempfile.TemporaryDirectory() as folder:
         explored = explore(docs, config, config.explore, Run(folder, {"seed": data.seed}))
-    removed = explored.suspects(config.explore, explored.missing_share(config.explore))
+    removed = explored.likely_missing(config.explore, explored.missing_share(config.explore))
     unsure: list[list[Span]] = [[] for _ in docs]
-    for number, start, end in np.stack(places(docs, explored.weak.data), axis=1)[removed].tolist():
+    positions = np.stack(character_positions(docs, explored.weak.as_complete), axis=1)
+    for number, start, end in positions[removed].tolist():
         unsure[number].append(Span(start, end, ""))
     return [replace(doc, unsure=sort_spans([*doc.unsure, *spans])) for doc, spans in zip(docs, unsure, strict=True)]
 
 
 def _predict_loosely(tagger: Tagger, docs: Sequence[Document]) -> list[Document]:
     """Predict with a low threshold, so that it can be tuned afterwards."""
-    tagger.model.head.threshold = LOOSE
+    tagger.model.head.threshold = LOWEST_THRESHOLD
     return list(tagger.predict(docs))
 
 

@@ -15,7 +15,7 @@ from lacuner.bench.spec import load_spec, noise_levels
 from lacuner.bench.table import markdown_table
 from lacuner.data import Document
 from lacuner.errors import ConfigError, LacunerError
-from lacuner.training.identity import canonical, in_role
+from lacuner.training.identity import set_complete, sort_documents
 
 
 class Masked(NamedTuple):
@@ -51,8 +51,8 @@ def masked_data(spec_file: Path, data_folder: Path, first_seed: bool = False) ->
         for name, data, noise in levels:
             dataset = DataSet(name, data, data_folder)
             splits = dataset.splits(("weak",), noise, seed)
-            weak, dev = canonical(in_role(splits.weak or (), False)), canonical(in_role(splits.dev or (), True))
-            gold = list(in_role(dataset.read("gold"), True))
+            weak, dev = sort_documents(set_complete(splits.weak or (), False)), sort_documents(set_complete(splits.dev or (), True))
+            gold = list(set_complete(dataset.read("gold"), True))
             settings = (*spec.settings, f'encoder.name="{spec.encoders[0]}"')
             yield Masked(name, noise.rate, seed, weak, dev, gold, settings)
 

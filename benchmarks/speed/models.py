@@ -72,17 +72,17 @@ def measure_tiny(quick: bool) -> list[Row]:
     from spacy.training.batchers import minibatch_by_words
 
     from lacuner.data import Lost
-    from lacuner.models.config import EncoderConfig, HeadConfig
+    from lacuner.models.config import HeadConfig
     from lacuner.models.tagger import Tagger
     from lacuner.recipes.negative_sampling import Config as SamplingConfig
-    from lacuner.recipes.negative_sampling import sampled
+    from lacuner.recipes.negative_sampling import sampling_step
     from lacuner.training.batches import epoch_batches
-    from lacuner.training.config import TrainConfig
-    from lacuner.training.dataset import span_set, training_set
-    from lacuner.training.loop import _Trainer, enough_threads
+    from lacuner.training.config import RecipeConfig, TrainConfig
+    from lacuner.training.dataset import training_set, weak_training_set
+    from lacuner.training.loop import _Trainer, limit_threads
     from lacuner.training.run_folder import Run
     from lacuner.training.stage import new_model
-    from lacuner.training.steps import believe
+    from lacuner.training.steps import loss_step
 
     docs = documents(400 if quick else 1500)
     words = sum(len(doc.words or ()) for doc in docs)
@@ -103,17 +103,17 @@ def measure_tiny(quick: bool) -> list[Row]:
         for kind in ("token", "span", "weighted"):
             run = Run(Path(folder) / kind, {"seed": 1})
             head = HeadConfig(kind="token") if kind == "token" else HeadConfig(kind="span", width=10)
-            model = new_model(EncoderConfig(), head, docs, run)
+            model = new_model(RecipeConfig(head=head), docs, run)
             if kind == "weighted":
-                spans = span_set(model, [replace(doc, complete=False) for doc in docs], Lost())
-                data, step = spans.data, sampled(spans, SamplingConfig(sampler="weighted"), 0)
+                weak = weak_training_set(model, [replace(doc, complete=False) for doc in docs], Lost())
+                data, step = weak.as_annotated, sampling_step(weak, SamplingConfig(sampler="weighted"), 0)
             else:
                 data = training_set(model, docs, Lost())
-                step = believe(data)
+                step = loss_step(data)
             config = TrainConfig(epochs=50, learning_rate=2e-3, head_learning_rate=2e-3, budget=WORDS_PER_BATCH)
             with run.stage("train") as stage:
                 trainer = _Trainer(model, data.features, config, stage)
-            sides[kind] = _epoch(trainer, step, epoch_batches, enough_threads)
+            sides[kind] = _epoch(trainer, step, epoch_batches, limit_threads)
             taggers[kind] = Tagger(model)
         times = in_turns(sides, 3 if quick else 4)
     bare = [replace(doc, spans=()) for doc in docs]
@@ -181,7 +181,7 @@ def _epoch(trainer: Any, step: Any, batches: Any, threads: Any) -> Callable[[], 
         trainer.model.train()
         with threads(trainer.model):  # as `fit` does
             for indices in batches(trainer.features.costs, WORDS_PER_BATCH, 1):
-                trainer._learn(step, indices, 0)
+                trainer._update(step, indices, 0)
 
     return epoch
 

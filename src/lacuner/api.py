@@ -189,14 +189,14 @@ def train(  # noqa: PLR0913
     >>> tagger.labels
     ('PERSON', 'PLACE')
     """
-    from lacuner.trainer.train import settings_for
+    from lacuner.trainer.train import load_recipe_config
     from lacuner.trainer.train import train as train_splits
 
     settings = list(settings)
     data = {"weak": weak, "gold": gold, "dev": dev}
     roles = [role for role, docs in data.items() if docs is not None]
     if config is None:
-        config = settings_for(recipe, roles, settings=settings)
+        config = load_recipe_config(recipe, roles, settings=settings)
     elif settings:
         raise ConfigError("give either config or settings, not both")
     elif recipe == "auto":
@@ -251,11 +251,11 @@ def augment(
     >>> len(augmented)
     20
     """
-    from lacuner.pretraining.augmenting import LEAST_TOP5, masked_model_for
-    from lacuner.pretraining.augmenting import augment as augment_documents
+    from lacuner.pretraining.augmentation import MIN_TOP5, open_augmentation_model
+    from lacuner.pretraining.augmentation import augment as augment_documents
 
     originals = list(_documents(docs, "docs"))
-    model = masked_model_for(encoder, originals, LEAST_TOP5 if least_top5 is None else least_top5)
+    model = open_augmentation_model(encoder, originals, MIN_TOP5 if least_top5 is None else least_top5)
     return augment_documents(originals, model, rate, seed)
 
 

@@ -24,6 +24,12 @@ class Config(BaseModel):
 
     RENAMED: ClassVar[Mapping[str, str]] = {}
     """Former settings: old name -> new name (`outer.inner` reaches into a table), or a phrase for the error message."""
+    PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset()
+    """Settings whose defaults depend on other settings: a validator fills them in."""
+
+    def matching_defaults(self) -> Config:
+        """The defaults that this config is compared with to find settings without effect."""
+        return type(self)()
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -75,7 +81,7 @@ def make_config(
     defaults: Config | None = None
     try:
         defaults = kind()  # defaults of a nested config may differ from those of its own class
-        values = _merge(defaults.model_dump(mode="json"), values)
+        values = _merge(defaults.model_dump(mode="json", exclude=set(kind.PRESET_FIELDS)), values)
     except ValidationError:
         pass  # some settings have no default
     try:
@@ -84,7 +90,9 @@ def make_config(
     except ValidationError as error:
         problems = [_problem(kind, item, text) for item in error.errors()]
         raise ConfigError("; ".join(problems), file=file) from error
-    ineffective = [] if more_to_come or defaults is None else list(_ineffective_settings(config, defaults))
+    ineffective = (
+        [] if more_to_come or defaults is None else list(_ineffective_settings(config, config.matching_defaults()))
+    )
     if ineffective:
         raise ConfigError("; ".join(ineffective), file=file)
     return config

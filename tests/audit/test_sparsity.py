@@ -24,8 +24,8 @@ from lacuner.audit.sparsity import (
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError
 from lacuner.sampling.span_negatives import negatives_per_sentence, sample_negatives
-from lacuner.training.dataset import span_set
-from lacuner.training.identity import canonical
+from lacuner.training.dataset import weak_training_set
+from lacuner.training.identity import sort_documents
 from tests.audit.conftest import Corpus, span_model
 
 
@@ -93,10 +93,10 @@ def test_real_conditions_are_those_of_training(corpus: Corpus) -> None:
     """The same candidates as the recipe has, and the share that its sampler finds in many draws."""
     weak, gold = corpus
     found = sampling_odds(weak, gold, 0.35)
-    spans = span_set(span_model(weak), canonical(weak), Lost())
+    data = weak_training_set(span_model(weak), sort_documents(weak), Lost())
     everything = np.arange(len(weak))
-    candidates = spans.candidates(everything, torch.zeros(1))
-    real = entity_targets(spans.data, gold_in_training_order(weak, gold)).collate(everything).known
+    candidates = data.unlabeled_in(everything)
+    real = entity_targets(data.as_annotated, gold_in_training_order(weak, gold)).collate(everything).known
     assert found.candidates.tolist() == candidates.sum(dim=(1, 2)).tolist()
     assert found.missing.tolist() == (candidates & real).sum(dim=(1, 2)).tolist() and found.missing.sum() > 20
     torch.manual_seed(1)

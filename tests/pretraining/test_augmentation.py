@@ -11,9 +11,15 @@ from lacuner.data import Document, Span
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads.masked import MaskedWordHead
 from lacuner.models.model import MaskedLanguageModel
-from lacuner.pretraining.augmentation import Augmenter, augmenter, recased
-from lacuner.pretraining.augmenting import augment, changes, too_poor
-from lacuner.pretraining.masked_lm import vocabulary_of
+from lacuner.pretraining.augmentation import (
+    Augmenter,
+    augment,
+    changed_documents,
+    match_case,
+    prepare_augmenter,
+    unfit_reason,
+)
+from lacuner.pretraining.masked_lm import build_vocabulary
 from tests.demo_corpus import demo_corpus
 
 DOCS = demo_corpus().train[:100]
@@ -25,12 +31,12 @@ def model() -> MaskedLanguageModel:
     """Untrained: it guesses anything, so that only the rules hold it back."""
     torch.manual_seed(0)
     encoder = TinyEncoder(TinyConfig(rows=512, width=32))
-    return MaskedLanguageModel(encoder, MaskedWordHead(32, vocabulary_of(SENTENCES, 2, 500)))
+    return MaskedLanguageModel(encoder, MaskedWordHead(32, build_vocabulary(SENTENCES, 2, 500)))
 
 
 def test_length_places_and_case_stay(model: MaskedLanguageModel) -> None:
     torch.manual_seed(1)
-    made = augmenter(model, SENTENCES).draw(0.15)
+    made = prepare_augmenter(model, SENTENCES).draw(0.15)
     assert [len(words) for words in made] == [len(words) for words in SENTENCES]
     pairs = [(a, b) for old, new in zip(SENTENCES, made, strict=True) for a, b in zip(old, new, strict=True)]
     changed = [(a, b) for a, b in pairs if a != b]
@@ -40,22 +46,22 @@ def test_length_places_and_case_stay(model: MaskedLanguageModel) -> None:
 
 
 def test_about_as_many_words_are_tried_as_it_says(model: MaskedLanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    maker = augmenter(model, SENTENCES)
+    maker = prepare_augmenter(model, SENTENCES)
     torch.manual_seed(1)
     asked: list[np.ndarray] = []
-    guess = Augmenter._guess
-    monkeypatch.setattr(Augmenter, "_guess", lambda self, chosen: asked.append(chosen) or guess(self, chosen))
+    guess = Augmenter._replacements
+    monkeypatch.setattr(Augmenter, "_replacements", lambda self, chosen: asked.append(chosen) or guess(self, chosen))
     maker.draw(0.15)
     [chosen] = asked
     found = guess(maker, chosen)
     assert 0.13 < chosen.mean() < 0.17 and (found[~chosen] < 0).all()
     tried = found[chosen] >= 0
     assert 0.3 < tried.mean() < 1
-    assert not (found[found >= 0] == maker.units.numbers[found >= 0]).any()
+    assert not (found[found >= 0] == maker.units.ids[found >= 0]).any()
 
 
 def test_draws_differ_and_repeat_with_the_seed(model: MaskedLanguageModel) -> None:
-    maker = augmenter(model, SENTENCES)
+    maker = prepare_augmenter(model, SENTENCES)
     drawn = []
     for seed in (1, 2, 1):
         torch.manual_seed(seed)
@@ -66,8 +72,8 @@ def test_draws_differ_and_repeat_with_the_seed(model: MaskedLanguageModel) -> No
 def test_it_draws_from_the_five_best(model: MaskedLanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = torch.arange(model.head.size, dtype=torch.float32) / 10
     monkeypatch.setattr(model.head, "log_probs", lambda vectors: scores.log_softmax(0).expand(len(vectors), -1))
-    maker = augmenter(model, SENTENCES)
-    found = maker._guess(np.ones(len(maker.units.numbers), dtype=bool))
+    maker = prepare_augmenter(model, SENTENCES)
+    found = maker._replacements(np.ones(len(maker.units.ids), dtype=bool))
     assert {number for number in found.tolist() if number >= 0} <= set(range(model.head.size - 5, model.head.size))
 
 
@@ -77,7 +83,7 @@ def test_labels_go_along_with_their_words(model: MaskedLanguageModel) -> None:
         *DOCS[1:],
     ]
     made = augment(docs, model, 0.5, seed=3)
-    assert len(list(changes(docs, made))) > 50
+    assert len(list(changed_documents(docs, made))) > 50
     for old, new in zip(docs, made, strict=True):
         assert len(words_of(old)) == len(words_of(new))
         starts = {a: i for i, (a, _) in enumerate(words_of(old))}, {a: i for i, (a, _) in enumerate(words_of(new))}
@@ -107,12 +113,12 @@ def test_long_documents_are_rewritten_through_windows(model: MaskedLanguageModel
 
 
 def test_a_poor_model_is_said_to_be_poor(model: MaskedLanguageModel) -> None:
-    assert "no masked-word head" in (too_poor(None, SENTENCES, 0.2) or "")
-    assert "five best guesses" in (too_poor(model, SENTENCES, 0.2) or ""), (
+    assert "no masked-word head" in (unfit_reason(None, SENTENCES, 0.2) or "")
+    assert "five best guesses" in (unfit_reason(model, SENTENCES, 0.2) or ""), (
         "measured here, since nobody held out anything"
     )
     model.head.top5 = 0.25
-    assert too_poor(model, SENTENCES, 0.2) is None and "25 %" in (too_poor(model, SENTENCES, 0.3) or "")
+    assert unfit_reason(model, SENTENCES, 0.2) is None and "25 %" in (unfit_reason(model, SENTENCES, 0.3) or "")
     model.head.top5 = None
 
 
@@ -121,4 +127,4 @@ def test_a_poor_model_is_said_to_be_poor(model: MaskedLanguageModel) -> None:
     [("vorn", "Halden", "Vorn"), ("vorn", "HAL", "VORN"), ("Vorn", "Halden", "Vorn"), ("x", "y", "x"), ("", "Y", "")],
 )
 def test_the_case_that_an_encoder_forgot(word: str, like: str, want: str) -> None:
-    assert recased(word, like) == want
+    assert match_case(word, like) == want

@@ -13,8 +13,14 @@ from lacuner.models.heads import build_masked_head, masked
 from lacuner.models.heads.masked import MASK, MaskedPieceHead, MaskedWordHead
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load, load_model, save
-from lacuner.pretraining.masking import Hidden, guess_step, hide, measure
-from lacuner.pretraining.units import AS_IT_IS, prepare_units
+from lacuner.pretraining.masking import (
+    UNCHANGED,
+    MaskedCorpus,
+    mask_units,
+    masked_lm_step,
+    measure_masked_lm,
+    prepare_units,
+)
 
 SENTENCES = [["a", "cat", "sat"], [], ["the", "Cat", "unheard"], ["a", "the"]]
 WORDS = ("a", "the", "cat", "Cat", "sat")
@@ -30,8 +36,8 @@ def model(kind: str = "tiny") -> MaskedLanguageModel:
 def test_a_unit_that_is_replaced_is_read_as_the_other_word(kind: str) -> None:
     made = model(kind)
     units = prepare_units(made, SENTENCES)
-    assert units.numbers.tolist() == [0, 2, 4, 1, 3, AS_IT_IS, 0, 1]
-    inputs = np.full(8, AS_IT_IS)
+    assert units.ids.tolist() == [0, 2, 4, 1, 3, UNCHANGED, 0, 1]
+    inputs = np.full(8, UNCHANGED)
     inputs[[1, 4]] = [4, made.head.mask]  # "cat" is read as "sat", "Cat" is hidden
     want = [["a", "sat", "sat"], [], ["the", MASK, "unheard"], ["a", "the"]]
     indices = np.array([2, 0, 1])
@@ -46,35 +52,35 @@ def test_what_is_hidden() -> None:
     made = model()
     units = prepare_units(made, [[WORDS[i % 5] for i in range(40)]] * 100)
     torch.manual_seed(1)
-    hidden = hide(units, made, 0.15, False)
-    asked = hidden.wanted >= 0
+    hidden = mask_units(units, made, 0.15, False)
+    asked = hidden.targets >= 0
     assert 0.12 < asked.mean() < 0.18
-    assert (hidden.wanted[asked] == units.numbers[asked]).all() and (hidden.inputs[~asked] == AS_IT_IS).all()
+    assert (hidden.targets[asked] == units.ids[asked]).all() and (hidden.inputs[~asked] == UNCHANGED).all()
     assert 0.74 < (hidden.inputs[asked] == made.head.mask).mean() < 0.86
-    assert 0.05 < (hidden.inputs[asked] == AS_IT_IS).mean() < 0.15
+    assert 0.05 < (hidden.inputs[asked] == UNCHANGED).mean() < 0.15
 
 
 def test_a_word_without_a_number_is_never_asked_for_but_counts_as_missed() -> None:
     made = model()
     units = prepare_units(made, [["unheard"] * 50 + ["a"]])
-    assert (hide(units, made, 0.9, False).wanted[:50] == AS_IT_IS).all()
-    assert measure(units, made, 0.15, False).row["top5"] <= 1 / 51 + 1e-6
+    assert (mask_units(units, made, 0.9, False).targets[:50] == UNCHANGED).all()
+    assert measure_masked_lm(units, made, 0.15, False).row["top5"] <= 1 / 51 + 1e-6
 
 
 def test_measure_agrees_with_hiding_one_word_at_a_time() -> None:
     made = model()
     units = prepare_units(made, SENTENCES)
-    row = measure(units, made, 1e-3, False).row  # so many rounds that no two of these words share one
+    row = measure_masked_lm(units, made, 1e-3, False).row  # so many rounds that no two of these words share one
     place, logs = 0, []
     for number, words in enumerate(SENTENCES):
         for i in range(len(words)):
-            inputs = np.full(8, AS_IT_IS)
+            inputs = np.full(8, UNCHANGED)
             inputs[place] = made.head.mask
             with torch.no_grad():
                 batch = units.collate(made, np.array([number]), inputs)
                 logs.append(made.head.log_probs(units.vectors(made, batch)[0, i]).numpy())
             place += 1
-    known = [(log, number) for log, number in zip(logs, units.numbers, strict=True) if number >= 0]
+    known = [(log, number) for log, number in zip(logs, units.ids, strict=True) if number >= 0]
     assert row["top1"] == pytest.approx(sum(log.argmax() == n for log, n in known) / 8, abs=1e-5)
     assert row["perplexity"] == pytest.approx(np.exp(-np.mean([log[n] for log, n in known])), rel=1e-4)
 
@@ -82,9 +88,9 @@ def test_measure_agrees_with_hiding_one_word_at_a_time() -> None:
 def test_the_step_is_the_mean_over_what_is_asked_for() -> None:
     made = model()
     units = prepare_units(made, SENTENCES)
-    inputs, wanted = np.full(8, AS_IT_IS), np.full(8, AS_IT_IS)
+    inputs, wanted = np.full(8, UNCHANGED), np.full(8, UNCHANGED)
     inputs[0], wanted[0], wanted[7] = made.head.mask, 0, 1
-    found = guess_step(units, made, Hidden(inputs, wanted))(np.arange(4))
+    found = masked_lm_step(units, made, MaskedCorpus(inputs, wanted))(np.arange(4))
     assert (found.size, found.known, found.positions) == (2, 2, 8)
     with torch.no_grad():
         vectors = units.vectors(made, units.collate(made, np.arange(4), inputs))

@@ -15,7 +15,7 @@ from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders import open_encoder
 from lacuner.models.storage import load_model
-from lacuner.pretraining.masked_lm import open_masked_model, vocabulary_of
+from lacuner.pretraining.masked_lm import build_vocabulary, open_masked_model
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
@@ -62,21 +62,21 @@ def test_labels_and_the_order_of_documents_decide_nothing(tmp_path: Path) -> Non
 def test_a_killed_run_ends_in_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = config("train.checkpoint_seconds=0")
     pretrain(DOCS, tmp_path / "whole", settings)
-    learn, left = loop._Trainer._learn, 9
+    update, left = loop._Trainer._update, 9
 
     def dying(self, *args):
         nonlocal left
         left -= 1
         if not left:
             raise KeyboardInterrupt
-        return learn(self, *args)
+        return update(self, *args)
 
-    monkeypatch.setattr(loop._Trainer, "_learn", dying)
+    monkeypatch.setattr(loop._Trainer, "_update", dying)
     with pytest.raises(KeyboardInterrupt):
         pretrain(DOCS, tmp_path / "killed", settings)
-    said: list[str] = []
-    pretrain(DOCS, tmp_path / "killed", settings, say=said.append)
-    assert any("goes on" in line for line in said)
+    logged: list[str] = []
+    pretrain(DOCS, tmp_path / "killed", settings, log=logged.append)
+    assert any("resuming" in line for line in logged)
     assert weights(tmp_path / "whole") == weights(tmp_path / "killed")
 
 
@@ -101,10 +101,10 @@ def test_recipes_start_from_it(tmp_path: Path) -> None:
 
 def test_the_vocabulary() -> None:
     text = [["b", "a", "b"], ["a", "c"], ["d", "d", "d"]]
-    assert vocabulary_of(text, 1, 10) == ["d", "a", "b", "c"]
-    assert vocabulary_of(text, 2, 2) == ["d", "a"]
+    assert build_vocabulary(text, 1, 10) == ["d", "a", "b", "c"]
+    assert build_vocabulary(text, 2, 2) == ["d", "a"]
     with pytest.raises(TrainingError, match="nothing can be guessed"):
-        vocabulary_of(text, 3, 10)
+        build_vocabulary(text, 3, 10)
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,10 @@ from lacuner.models.encoders.huggingface import open_huggingface
 from lacuner.models.encoders.huggingface_mlm import open_masked_head
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
-from lacuner.pretraining.augmentation import _piece_kinds, augmenter
-from lacuner.pretraining.augmenting import masked_model_for
+from lacuner.pretraining.augmentation import open_augmentation_model, prepare_augmenter, subword_classes
 from lacuner.pretraining.masked_lm import open_masked_model
-from lacuner.pretraining.masking import hide
+from lacuner.pretraining.masking import UNCHANGED, mask_units, prepare_units
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
-from lacuner.pretraining.units import AS_IT_IS, prepare_units
 from tests.demo_corpus import demo_corpus
 
 DOCS = demo_corpus().train[:60]
@@ -74,8 +72,8 @@ def test_a_checkpoints_own_head_guesses_as_the_library_does(kind: str, tmp_path:
     ids = encoder.collate(units.features, [0]).tensors["ids"]
     full = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     with torch.no_grad():
-        batch = units.collate(model, [0], units.numbers * 0 + AS_IT_IS)
-        got = head.logits(units.vectors(model, batch)[:, : len(units.numbers)])
+        batch = units.collate(model, [0], units.ids * 0 + UNCHANGED)
+        got = head.logits(units.vectors(model, batch)[:, : len(units.ids)])
         want = full(input_ids=ids).logits[:, 1:-1]
     torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
 
@@ -101,9 +99,9 @@ def test_a_tokenizer_without_a_mask_is_one_sentence(tmp_path: Path) -> None:
 def test_a_long_document_is_measured_in_windows(tmp_path: Path) -> None:
     folder = make_model(tmp_path)
     long = Document("1", " ".join(doc.text for doc in DOCS))
-    assert masked_model_for(f"hf:{folder}", [long], 0.0).head.mask == 4
+    assert open_augmentation_model(f"hf:{folder}", [long], 0.0).head.mask == 4
     with pytest.raises(ConfigError, match="nothing is rewritten: a hidden word is among"):
-        masked_model_for(f"hf:{folder}", [long], 1.0)
+        open_augmentation_model(f"hf:{folder}", [long], 1.0)
 
 
 def test_kinds_of_sub_words_that_are_bytes() -> None:
@@ -114,11 +112,11 @@ def test_kinds_of_sub_words_that_are_bytes() -> None:
     letters = [pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(p.replace("Ġ", " ")) for p in pieces]
     made.add_tokens(["".join(part for part, _ in each) for each in letters])
     model: Any = SimpleNamespace(head=SimpleNamespace(size=5), subword_encoder=SimpleNamespace(tokenizer=made))
-    assert _piece_kinds(model).tolist() == [2, 3, 2, 1, 2]
+    assert subword_classes(model).tolist() == [2, 3, 2, 1, 2]
     words = Tokenizer(models.WordPiece({"[UNK]": 0, "the": 1, "##s": 2, "Ġ": 3, "Mara": 4}, unk_token="[UNK]"))
     words.decoder = decoders.WordPiece()
     model.subword_encoder.tokenizer = words
-    assert _piece_kinds(model).tolist() == [2, 2, 0, 3, 3], "that letter is a capital"
+    assert subword_classes(model).tolist() == [2, 2, 0, 3, 3], "that letter is a capital"
 
 
 def test_whole_words_are_hidden_whole(tmp_path: Path) -> None:
@@ -126,10 +124,10 @@ def test_whole_words_are_hidden_whole(tmp_path: Path) -> None:
     encoder = open_huggingface(folder)
     model = MaskedLanguageModel(encoder, open_masked_head(folder, encoder)[0])
     units = prepare_units(model, [[doc.text[a:b] for a, b in doc.words or ()] for doc in DOCS])
-    assert len(units.numbers) > len(set(units.word.tolist())), "some words have several sub-words"
+    assert len(units.ids) > len(set(units.word.tolist())), "some words have several sub-words"
     torch.manual_seed(0)
     for whole in (True, False):
-        asked = hide(units, model, 0.15, whole).wanted >= 0
+        asked = mask_units(units, model, 0.15, whole).targets >= 0
         some = {word for word, mine in zip(units.word.tolist(), asked, strict=True) if mine}
         split = {word for word, mine in zip(units.word.tolist(), asked, strict=True) if not mine} & some
         assert 0.1 < asked.mean() < 0.2 and bool(split) != whole
@@ -144,7 +142,7 @@ def test_pretraining_learns_and_is_kept(head: bool, tmp_path: Path) -> None:
         settings=[f'encoder.name="hf:{folder}"', "train.epochs=5", "train.learning_rate=1e-2", "whole_words=true"],
     )
     said: list[str] = []
-    done = pretrain(DOCS, tmp_path / "run", config, say=said.append)
+    done = pretrain(DOCS, tmp_path / "run", config, log=said.append)
     assert ("its own head" in said[0]) == head
     rows = [json.loads(line)["dev"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert done.held_out["perplexity"] == min(row["perplexity"] for row in rows) < 0.9 * rows[0]["perplexity"]
@@ -159,11 +157,11 @@ def test_sub_words_are_replaced_by_their_like(tmp_path: Path) -> None:
     encoder = open_huggingface(folder)
     model = MaskedLanguageModel(encoder, open_masked_head(folder, encoder)[0])
     sentences = [[doc.text[a:b] for a, b in doc.words or ()] for doc in DOCS]
-    maker = augmenter(model, sentences)
+    maker = prepare_augmenter(model, sentences)
     torch.manual_seed(0)
-    numbers = maker._guess(torch.rand(len(maker.units.numbers)).numpy() < 0.5)
+    numbers = maker._replacements(torch.rand(len(maker.units.ids)).numpy() < 0.5)
     pieces = {number: piece for piece, number in encoder.tokenizer.get_vocab().items()}
-    changed = [(pieces[maker.units.numbers[i]], pieces[numbers[i]]) for i in (numbers >= 0).nonzero()[0]]
+    changed = [(pieces[maker.units.ids[i]], pieces[numbers[i]]) for i in (numbers >= 0).nonzero()[0]]
     assert changed and all(a.startswith("##") == b.startswith("##") for a, b in changed)
     assert all(a.removeprefix("##")[:1].isupper() == b.removeprefix("##")[:1].isupper() for a, b in changed)
     assert not any(b.startswith("[") and len(b) > 1 for _, b in changed), "no mark becomes a word"

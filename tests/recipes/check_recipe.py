@@ -35,7 +35,7 @@ from lacuner.models.model import Model
 from lacuner.models.storage import save
 from lacuner.models.targets import CorpusTargets
 from lacuner.recipes import RECIPES
-from lacuner.trainer.train import Trained, train
+from lacuner.trainer.train import TrainingResult, train
 from tests.demo_corpus import demo_corpus
 
 SETTINGS = ["train.epochs=2", "train.budget=256"]
@@ -68,7 +68,7 @@ class Case:
         settings += DOUBTING if recipe == "needle" else []
         self.config = load_config(RECIPES[recipe].Config, settings=settings)
 
-    def run(self, folder: Path, seed: int = 1, **data: Any) -> Trained:
+    def run(self, folder: Path, seed: int = 1, **data: Any) -> TrainingResult:
         torch.set_num_threads(1)
         needs = RECIPES[self.recipe].NEEDS
         given: dict[str, Any] = {"weak": self.weak, "gold": self.gold if "gold" in needs else Poisoned()}

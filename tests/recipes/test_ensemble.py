@@ -1,4 +1,4 @@
-"""What the last model learns: what the others think, but for what somebody has said."""
+"""The soft labels of the last model: the members' mean where nothing is labeled, the labels elsewhere."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lacuner.config import load_config
 from lacuner.data import Document, Lost, Span, Splits
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import ensemble
-from lacuner.training import parallel as side_by_side
-from lacuner.training.dataset import believed_set
+from lacuner.training import parallel
+from lacuner.training.dataset import weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
 from tests.demo_corpus import demo_corpus
@@ -23,58 +23,57 @@ FAST = ("train.epochs=2", "train.budget=256", "models=2")
 
 
 def run_ensemble(folder: Path, *settings: str) -> tuple[ensemble.Tagger, list[str]]:
-    said: list[str] = []
+    lines: list[str] = []
     weak = list(corrupt(demo_corpus().train[:60], Noise(drop=0.5)))
     config = load_config(ensemble.Config, settings=[*FAST, *settings])
-    return ensemble.train(Splits(weak=weak), config, Run(folder, {"seed": 1}, said.append)), said
+    return ensemble.train(Splits(weak=weak), config, Run(folder, {"seed": 1}, lines.append)), lines
 
 
-def test_what_was_said_is_not_overruled(tmp_path: Path) -> None:
+def test_annotations_are_not_overruled(tmp_path: Path) -> None:
     weak = Document("1", TEXT, spans=(Span(0, 3, "P"),), unsure=(Span(8, 10, ""),), rejected=(Span(14, 18, ""),))
     whole = Document("2", TEXT, spans=(Span(0, 3, "P"),), complete=True)
     config = load_config(ensemble.Config)
-    model = new_model(config.encoder, config.head, [weak, whole], Run(tmp_path, {"seed": 1}))
-    data = believed_set(model, [weak, whole], Lost())
-    known = data.data.targets.known
+    model = new_model(config, [weak, whole], Run(tmp_path, {"seed": 1}))
+    data = weak_training_set(model, [weak, whole], Lost())
+    known = data.as_complete.targets.known
     mean = torch.full((*known.shape, 2), 0.5)
-    probs = ensemble.believed(data, mean, None)
+    probs = ensemble.soft_labels(data, mean, None)
     assert probs[0, 0].tolist() == [0.0, 1.0], "a label stays a label"
-    assert probs[1, 0].tolist() == [0.5, 0.5], "of a gap the models say what it is"
+    assert probs[1, 0].tolist() == [0.5, 0.5], "an unlabeled span gets the mean of the members"
     assert probs[4, 0].tolist() == [1.0, 0.0], "what was ruled out stays ruled out"
-    assert not known[2, 0], "nothing is learned of what is unsure"
-    assert probs[6, 0].tolist() == [1.0, 0.0], "a complete document has no gaps"
-    fewer = ensemble.believed(data, mean, 0.2)
+    assert not known[2, 0], "an unsure span is not trained on"
+    assert probs[6, 0].tolist() == [1.0, 0.0], "a complete document has no unlabeled span"
+    fewer = ensemble.soft_labels(data, mean, 0.2)
     assert fewer[0, 0].tolist() == [0.0, 1.0] and 0 < fewer[1, 0, 1] < 0.2, "as if a fifth of an entity were missing"
 
 
-@pytest.mark.integration
-def test_the_last_model_learns_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[torch.Tensor] = []
-    taught: list[torch.Tensor] = []
-    score_corpus, soft_set = ensemble.score_corpus, ensemble.soft_set
+def test_the_last_model_is_trained_on_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    members: list[torch.Tensor] = []
+    targets: list[torch.Tensor] = []
+    score_corpus, soft_label_set = ensemble.score_corpus, ensemble.soft_label_set
 
-    def spied(*given):  # type: ignore[no-untyped-def]
-        asked.append(score_corpus(*given))
-        return asked[-1]
+    def spy_scores(*args):  # type: ignore[no-untyped-def]
+        members.append(score_corpus(*args))
+        return members[-1]
 
-    def watched(data, model, probs, **more):  # type: ignore[no-untyped-def]
-        taught.append(probs)
-        return soft_set(data, model, probs, **more)
+    def spy_labels(data, model, probs, **more):  # type: ignore[no-untyped-def]
+        targets.append(probs)
+        return soft_label_set(data, model, probs, **more)
 
-    monkeypatch.setattr(ensemble, "score_corpus", spied)
-    monkeypatch.setattr(ensemble, "soft_set", watched)
+    monkeypatch.setattr(ensemble, "score_corpus", spy_scores)
+    monkeypatch.setattr(ensemble, "soft_label_set", spy_labels)
     run_ensemble(tmp_path / "run", "models=3")
-    assert len(asked) == 3 and not torch.equal(asked[0], asked[1]), "they differ in start and draws"
-    gaps = ((taught[0] > 0).all(dim=-1)).nonzero(as_tuple=True)
-    assert len(gaps[0]) > 100
-    torch.testing.assert_close(taught[0][gaps], (asked[0] + asked[1] + asked[2])[gaps] / 3)
+    assert len(members) == 3 and not torch.equal(members[0], members[1]), "they differ in weights and negatives"
+    unlabeled = ((targets[0] > 0).all(dim=-1)).nonzero(as_tuple=True)
+    assert len(unlabeled[0]) > 100
+    torch.testing.assert_close(targets[0][unlabeled], (members[0] + members[1] + members[2])[unlabeled] / 3)
 
 
 @pytest.mark.parametrize("missing", [0.0, 3.0, 400.0, 900.0])
-def test_probabilities_add_up_to_what_is_missing(missing: float) -> None:
+def test_probabilities_are_scaled_to_the_number_of_missing_entities(missing: float) -> None:
     rng = np.random.default_rng(4)
     probs = torch.from_numpy(rng.dirichlet([5, 1, 1], size=1_000))
-    got = ensemble.scaled(probs, missing)
+    got = ensemble.scale_to_count(probs, missing)
     assert float((1 - got[:, 0]).sum()) == pytest.approx(missing, abs=1e-3)
     torch.testing.assert_close(got.sum(dim=-1), torch.ones(1_000, dtype=torch.float64))
     types = probs[:, 1] / probs[:, 1:].sum(dim=-1)
@@ -84,29 +83,29 @@ def test_probabilities_add_up_to_what_is_missing(missing: float) -> None:
     assert missing == 0 or float(factor[(got[:, 0] > 1e-9) & some].std()) < 1e-9, "one number for all"
 
 
-def test_more_are_missing_than_there_are_spans() -> None:
+def test_more_entities_missing_than_spans() -> None:
     probs = torch.tensor([[0.9, 0.1], [0.5, 0.5]])
-    assert ensemble.scaled(probs, 5.0)[:, 0].tolist() == [0.0, 0.0]
-    assert ensemble.scaled(probs[:0], 5.0).shape == (0, 2)
+    assert ensemble.scale_to_count(probs, 5.0)[:, 0].tolist() == [0.0, 0.0]
+    assert ensemble.scale_to_count(probs[:0], 5.0).shape == (0, 2)
 
 
-def test_dev_tells_how_many_are_missing() -> None:
+def test_missing_entities_are_estimated_from_dev() -> None:
     demo = demo_corpus()
     weak = list(corrupt(demo.train, Noise(drop=0.5)))
-    gone = sum(len(doc.spans) for doc in demo.train) - sum(len(doc.spans) for doc in weak)
-    assert ensemble.missing_entities(Splits(weak=weak, dev=demo.dev)) == pytest.approx(gone, rel=0.1)
+    missing = sum(len(doc.spans) for doc in demo.train) - sum(len(doc.spans) for doc in weak)
+    assert ensemble.missing_entities(Splits(weak=weak, dev=demo.dev)) == pytest.approx(missing, rel=0.1)
     assert ensemble.missing_entities(Splits(weak=weak, dev=demo.dev[:10])) is None
     assert ensemble.missing_entities(Splits(weak=weak)) is None
 
 
-@pytest.mark.integration
-def test_side_by_side_is_the_same_as_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {}
+def test_parallel_members_are_the_same_as_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = {}
     for count in (1, 2):
-        monkeypatch.setattr(side_by_side.torch, "get_num_threads", lambda count=count: count)
-        said[count] = run_ensemble(tmp_path / str(count))[1]
+        monkeypatch.setattr(parallel.torch, "get_num_threads", lambda count=count: count)
+        lines[count] = run_ensemble(tmp_path / str(count))[1]
         monkeypatch.undo()
-    assert any("2 models, 2 at a time" in line for line in said[2]) and not any("at a time" in line for line in said[1])
+    assert any("2 models, 2 at a time" in line for line in lines[2])
+    assert not any("at a time" in line for line in lines[1])
     one, two = (
         {p.relative_to(f): p.read_bytes() for p in sorted(f.rglob("*.safetensors"))}
         for f in (tmp_path / "1", tmp_path / "2")
@@ -114,8 +113,7 @@ def test_side_by_side_is_the_same_as_one_after_another(tmp_path: Path, monkeypat
     assert one == two and len(one) >= 3
 
 
-@pytest.mark.integration
-def test_without_dev_it_is_lenient(tmp_path: Path) -> None:
+def test_without_dev_the_decision_threshold_is_low(tmp_path: Path) -> None:
     for name, settings, threshold in (
         ("plain", (), 0.2),
         ("own", ("lenient=0.4",), 0.4),
@@ -125,8 +123,7 @@ def test_without_dev_it_is_lenient(tmp_path: Path) -> None:
         assert run_ensemble(tmp_path / name, *settings)[0].model.head.threshold == threshold
 
 
-@pytest.mark.integration
 def test_the_last_model_has_twice_as_many_epochs(tmp_path: Path) -> None:
     for settings, epochs in (((), 4), (("last_epochs=1",), 1)):
-        said = run_ensemble(tmp_path / str(epochs), *settings)[1]
-        assert any(f"train: epoch {epochs}/{epochs}" in line for line in said), said
+        lines = run_ensemble(tmp_path / str(epochs), *settings)[1]
+        assert any(f"train: epoch {epochs}/{epochs}" in line for line in lines), lines

@@ -1,4 +1,4 @@
-"""Going on from another run: any head, the same labels, and another run when the first one is another."""
+"""Fine-tuning the model of another run: any head, the same labels, and what identifies the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lacuner.evaluate import score
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import load, save
 from lacuner.recipes import RECIPES
-from lacuner.trainer.train import Trained, train
+from lacuner.trainer.train import TrainingResult, train
 from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import start, weights
 
@@ -33,7 +33,9 @@ def first(folder: Path, recipe: str, *settings: str, seed: int = 1, docs: list[D
     return folder
 
 
-def finetune(folder: Path, begin: Path | None, *settings: str, gold: list[Document] = GOLD, **data: Any) -> Trained:
+def finetune(
+    folder: Path, begin: Path | None, *settings: str, gold: list[Document] = GOLD, **data: Any
+) -> TrainingResult:
     torch.set_num_threads(1)
     where = [] if begin is None else [f'start="{begin}"']
     config = load_config(RECIPES["finetune"].Config, settings=["train.epochs=2", "train.budget=256", *where, *settings])
@@ -51,7 +53,7 @@ def finetune(folder: Path, begin: Path | None, *settings: str, gold: list[Docume
         ("two_step", ["explore=1"]),
     ],
 )
-def test_any_head_goes_on(recipe: str, settings: list[str], tmp_path: Path) -> None:
+def test_any_head_can_be_fine_tuned(recipe: str, settings: list[str], tmp_path: Path) -> None:
     begin = first(tmp_path / "first", recipe, *settings)
     trained = finetune(tmp_path / "r", begin, "rate=1.0", dev=DEMO.dev[:10])
     before, after = load(begin).model, trained.tagger.model  # type: ignore[union-attr]
@@ -63,8 +65,7 @@ def test_any_head_goes_on(recipe: str, settings: list[str], tmp_path: Path) -> N
     assert any((a != b).any() for a, b in zip(before.parameters(), after.parameters(), strict=True))
 
 
-@pytest.mark.integration
-def test_it_begins_where_the_other_ended(tmp_path: Path) -> None:
+def test_training_continues_from_the_weights_of_the_other_run(tmp_path: Path) -> None:
     """Hardly any rate, hardly any change; and a usual one makes it better."""
     begin = first(tmp_path / "first", "trust", "head.kind=crf", "train.epochs=6", docs=DEMO.train[:150])
     still = finetune(tmp_path / "still", begin, "rate=1e-6")
@@ -76,7 +77,7 @@ def test_it_begins_where_the_other_ended(tmp_path: Path) -> None:
     assert f1[1] > f1[0] + 0.05, f1
 
 
-def test_labels_that_the_run_does_not_know(tmp_path: Path) -> None:
+def test_labels_that_the_run_does_not_know_are_an_error(tmp_path: Path) -> None:
     begin = start(tmp_path / "start")
     gold = [replace(doc, spans=tuple(s._replace(label="NEW") for s in doc.spans)) for doc in GOLD]
     with pytest.raises(
@@ -85,16 +86,16 @@ def test_labels_that_the_run_does_not_know(tmp_path: Path) -> None:
         finetune(tmp_path / "r", begin, gold=gold)
 
 
-def test_a_run_that_cannot_go_on(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the recipe finetune needs --from RUN"):
+def test_runs_that_cannot_be_fine_tuned(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="recipe `finetune` needs --from RUN"):
         finetune(tmp_path / "a", None)
-    with pytest.raises(ConfigError, match="cannot read what start names"):
+    with pytest.raises(ConfigError, match="cannot read the file of setting start"):
         finetune(tmp_path / "b", tmp_path / "nowhere")
     (tmp_path / "bare").mkdir()
     with pytest.raises(ModelFileError, match="there is no model here"):
         finetune(tmp_path / "c", tmp_path / "bare")
     save(LookupTagger({"Rome": "PLACE"}), tmp_path / "names")
-    with pytest.raises(ConfigError, match="it learned names by heart"):
+    with pytest.raises(ConfigError, match="this run has no weights: it was trained with the `dictionary` recipe"):
         finetune(tmp_path / "d", tmp_path / "names")
 
 
@@ -108,7 +109,7 @@ def test_another_model_in_the_same_place_is_another_run(tmp_path: Path) -> None:
     finetune(tmp_path / "r", begin)
     shutil.rmtree(begin)
     first(tmp_path / "first", "trust", "head.kind=token", seed=2)
-    with pytest.raises(ConfigError, match=r"another run is in this folder \(contents\.start is '"):
+    with pytest.raises(ConfigError, match=r"this folder holds another run \(contents\.start is '"):
         finetune(tmp_path / "r", begin)
 
 

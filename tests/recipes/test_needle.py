@@ -1,4 +1,4 @@
-"""NEEDLE and its family: the stages, what can be switched off, little data and strange data, and that it helps."""
+"""NEEDLE and its baselines: stages, switches, calibration, little data, unusual data, and that it helps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from lacuner.evaluate import score
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import save
 from lacuner.recipes import RECIPES, needle
-from lacuner.trainer.train import Trained, train
+from lacuner.trainer.train import TrainingResult, train
+from lacuner.training.dataset import TrainingSet
+from lacuner.training.run_folder import Run
 from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import weights
 from tests.recipes.test_roster import stages
@@ -33,24 +35,24 @@ WEAK = [replace(doc, spans=doc.spans[:1], complete=False) for doc in DEMO.train[
 QUICK = ["train.epochs=2", "train.budget=256"]
 
 
-def run(recipe: str, folder: Path, *settings: str, say: Any = print, **data: Any) -> Trained:
+def run(recipe: str, folder: Path, *settings: str, log: Any = print, **data: Any) -> TrainingResult:
     torch.set_num_threads(1)
     mine = ["noisy_epochs=1"] if recipe == "needle" else []
     doubting = recipe == "needle" and not {"noise_aware=false", "completion=false"} & set(settings)
     mine += ["noise_aware=true", "parts=2"] if doubting else []
     config = load_config(RECIPES[recipe].Config, settings=[*QUICK, *mine, *settings])
-    return train(recipe, Splits(**{"gold": GOLD, "weak": WEAK, **data}), folder, config, say=say)
+    return train(recipe, Splits(**{"gold": GOLD, "weak": WEAK, **data}), folder, config, log=log)
 
 
 def test_the_stages_and_what_they_leave(tmp_path: Path) -> None:
-    said: list[str] = []
-    run("needle", tmp_path / "r", say=said.append, dev=DEMO.dev[:5])
+    lines: list[str] = []
+    run("needle", tmp_path / "r", log=lines.append, dev=DEMO.dev[:5])
     assert stages(tmp_path / "r") == {"initial", "calibrate/1", "calibrate/2", "noisy/1", "finetune/1"}
     for name in ("completed.jsonl", "labels.json", "confidence.json"):
         assert (tmp_path / "r" / name).stat().st_size > 100
     bare = sum(not doc.spans for doc in WEAK)
-    assert bare and any(f"sentences without a weak entity left out: {bare}" in line for line in said)
-    assert "needle: confidence from 24 held-out gold sentences in 2 bins, not 50" in "\n".join(said)
+    assert bare and any(f"sentences without a weak label skipped: {bare}" in line for line in lines)
+    assert "needle: calibrated on 24 held-out gold sentences in 2 bins (fewer than 50" in "\n".join(lines)
     rows = [json.loads(line) for line in (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()]
     assert [row["stage"] for row in rows].count("noisy/1") == 1
     assert all(("dev" in row) == ("calibrate" not in row["stage"]) for row in rows)
@@ -77,20 +79,20 @@ def test_every_part_can_be_switched_off(settings: list[str], want: set[str], tmp
 
 
 @pytest.mark.parametrize("pretrained", [False, True])
-def test_what_is_doubted_depends_on_the_encoder(
+def test_the_noise_handling_depends_on_the_encoder(
     pretrained: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sentences, as in the paper, with a pretrained encoder; with another the entities that completion would add."""
+    """With a pretrained encoder sentences are weighted, as in the paper; with others, added entities are filtered."""
     from tests.pretraining.test_pretrain_huggingface import make_model
 
     name = f"hf:{make_model(tmp_path / 'bert')}" if pretrained else "tiny"
-    asked: list[float] = []
-    complete_by = needle.complete_by
-    monkeypatch.setattr(needle, "complete_by", lambda *given: asked.append(given[-1]) or complete_by(*given))
+    minimum: list[float] = []
+    complete_weak = needle.complete_weak
+    monkeypatch.setattr(needle, "complete_weak", lambda *given: minimum.append(given[-1]) or complete_weak(*given))
     config = load_config(needle.Config, settings=[*QUICK, "noisy_epochs=1", f"encoder.name={name}"])
     train("needle", Splits(gold=GOLD, weak=WEAK), tmp_path / "r", config)
     assert ("calibrate/1" in stages(tmp_path / "r")) == pretrained
-    assert asked == [0.0 if pretrained else 0.9]
+    assert minimum == [0.0 if pretrained else 0.9]
 
 
 def test_settings_of_parts_that_are_off_are_refused() -> None:
@@ -100,7 +102,7 @@ def test_settings_of_parts_that_are_off_are_refused() -> None:
     assert load_config(needle.Config, settings=["bins=3", "encoder.name=hf:bert"]).bins == 3
 
 
-def test_nothing_is_doubted_where_nothing_is_completed(tmp_path: Path) -> None:
+def test_noise_aware_needs_completion(tmp_path: Path) -> None:
     from tests.pretraining.test_pretrain_huggingface import make_model
 
     with pytest.raises(ConfigError, match="no effect with completion=false"):
@@ -110,22 +112,77 @@ def test_nothing_is_doubted_where_nothing_is_completed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("settings", [[], ["noise_aware=false"]])
-def test_the_noisy_stage_sees_confidence_and_gold_alone_is_sure(
+def test_completed_sentences_are_weighted_by_confidence_and_gold_by_one(
     settings: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[np.ndarray] = []
-    doubt = needle._doubt
-    monkeypatch.setattr(needle, "_doubt", lambda data, sure: seen.append(sure) or doubt(data, sure))
+    seen: list[tuple[TrainingSet, Any]] = []
+    loss_step = needle.loss_step
+    monkeypatch.setattr(needle, "loss_step", lambda data, *loss: seen.append((data, loss)) or loss_step(data, *loss))
     run("needle", tmp_path / "r", *settings)
-    assert len(seen) == (not settings)
-    if seen:
-        [sure] = seen
-        assert (sure[: len(GOLD)] == 1).all() and (sure[len(GOLD) :] <= 0.95).all()
+    weighted = [data for data, loss in seen if loss == (needle._noise_aware_loss,)]
+    assert len(weighted) == (not settings)
+    assert all(data.targets.weight is None for data, loss in seen if not loss), "all other stages are not weighted"
+    if weighted:
+        [data] = weighted
+        assert data.targets.weight is not None
+        first_words = data.offsets[:-1]
+        weight = data.targets.weight[first_words]
+        assert torch.equal(data.targets.weight, weight.repeat_interleave(torch.from_numpy(data.features.lengths)))
+        gold, completed = weight[: len(GOLD)], weight[len(GOLD) :]
+        assert (gold == 1).all() and (completed <= 0.95).all()
         written = [json.loads(line) for line in (tmp_path / "r" / "completed.jsonl").read_text().splitlines()]
-        assert sure[len(GOLD) :].tolist() == pytest.approx([row["meta"]["confidence"] for row in written], abs=1e-6)
+        assert completed.tolist() == pytest.approx([row["meta"]["confidence"] for row in written], abs=1e-6)
 
 
-def test_without_completion_what_has_no_label_is_o(tmp_path: Path) -> None:
+def calibration_task(gold: list[Document], folder: Path, folds: int) -> needle._Task:
+    """A task with nothing but what the calibration reads, as long as no fold is trained."""
+    config = load_config(needle.Config, settings=[f"parts={folds}"])
+    nothing: Any = None
+    return needle._Task(gold, WEAK, None, config, Run(folder, {"seed": 1}), nothing, nothing, noise_aware=True)
+
+
+@pytest.mark.parametrize("every_fold", [True, False])
+def test_gold_is_scored_by_models_that_have_not_seen_it(
+    every_fold: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = DEMO.train[:60]
+    seen: list[tuple[set[str], set[str]]] = []
+
+    class Spy(LookupTagger):
+        def __init__(self, texts: set[str]) -> None:
+            super().__init__({})
+            self.texts = texts
+
+        def predict(self, docs: Any) -> Any:
+            docs = list(docs)
+            seen.append((self.texts, {doc.text for doc in docs}))
+            return iter(docs)
+
+    def train_fold(task: Any, chosen: np.ndarray, name: str) -> Spy:
+        assert name == f"calibrate/{len(seen) + 1}"
+        return Spy({doc.text for doc, use in zip(docs, chosen, strict=True) if use})
+
+    monkeypatch.setattr(needle, "_train_fold", train_fold)
+    monkeypatch.setattr(needle, "ENOUGH_GOLD", 61 if every_fold else 60)
+    task = calibration_task(docs, tmp_path, 4)
+    calibration = needle._calibrate_own(task)
+    assert len(seen) == (4 if every_fold else 1) and (calibration.accuracy == 1).all()
+    assert all(not trained & scored and trained | scored == {doc.text for doc in docs} for trained, scored in seen)
+    assert calibration.sizes.sum() == (60 if every_fold else 15)
+    assert needle._calibrate_own(task) is calibration, "computed once"
+    assert len(seen) == (4 if every_fold else 1)
+
+
+def test_without_a_fold_model_there_is_no_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = [replace(GOLD[0], complete=False), replace(GOLD[1], unsure=(Span(0, 1, ""),)), GOLD[2]]
+    trained: list[str] = []
+    monkeypatch.setattr(needle, "_train_fold", lambda task, chosen, name: trained.append(name))
+    calibration = needle._calibrate_own(calibration_task(docs, tmp_path, 3))
+    assert len(trained) == 1, "only the fold of the third document can be scored"
+    assert len(calibration.accuracy) == calibration.sizes.sum() == 0
+
+
+def test_without_completion_unlabeled_words_are_o(tmp_path: Path) -> None:
     run("needle", tmp_path / "r", "completion=false", "noise_aware=false")
     written = [json.loads(line) for line in (tmp_path / "r" / "completed.jsonl").read_text().splitlines()]
     assert all(row["complete"] and len(row["spans"]) == 1 for row in written)
@@ -138,15 +195,15 @@ def test_another_run_may_complete(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "r" / "completed.jsonl").read_text().splitlines()]
     added = {row["text"][s["start"] : s["end"]] for row in rows for s in row["spans"] if s.get("source")}
     assert added == {"the"}
-    said: list[str] = []
+    lines: list[str] = []
     for role, folder in (("weak", "gold learned"), ("gold", "gold seen")):
         data = {"weak": None, "gold": GOLD} if role == "gold" else {"weak": WEAK}
         run("supervised" if role == "gold" else "trust", tmp_path / folder, **data)
-        run("needle", tmp_path / role, f'complete_from="{tmp_path / folder}"', say=said.append)
-        assert any("has learned from this very gold" in line for line in said) == (role == "gold")
+        run("needle", tmp_path / role, f'complete_from="{tmp_path / folder}"', log=lines.append)
+        assert any("was trained on this very gold" in line for line in lines) == (role == "gold")
     shutil.rmtree(tmp_path / "names")
     save(LookupTagger({"a": "PLACE"}), tmp_path / "names")
-    with pytest.raises(ConfigError, match="another run is in this folder"):
+    with pytest.raises(ConfigError, match="this folder holds another run"):
         run("needle", tmp_path / "r", f'complete_from="{tmp_path / "names"}"')
 
 
@@ -179,26 +236,26 @@ def test_wsl_learns_from_weak_alone_if_gold_has_no_entities(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("recipe", ["needle", "sst", "wsl"])
 def test_weak_without_entities_leaves_gold(recipe: str, tmp_path: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     bare = [replace(doc, spans=()) for doc in WEAK]
-    assert run(recipe, tmp_path / "r", weak=bare, say=said.append).tagger.labels
-    assert any("nothing to learn but gold" in line for line in said) == (recipe == "needle")
+    assert run(recipe, tmp_path / "r", weak=bare, log=lines.append).tagger.labels
+    assert any("only gold is left to train on" in line for line in lines) == (recipe == "needle")
 
 
 @pytest.mark.parametrize("recipe", ["needle", "sst", "wsl"])
 def test_one_gold_sentence(recipe: str, tmp_path: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     [one] = [doc for doc in GOLD if len(doc.spans) > 1][:1]
-    trained = run(recipe, tmp_path / "r", gold=[one], say=said.append)
+    trained = run(recipe, tmp_path / "r", gold=[one], log=lines.append)
     assert set(trained.tagger.labels) >= {span.label for span in one.spans}
-    assert any("too little gold to calibrate" in line for line in said) == (recipe == "needle")
+    assert any("too little gold to calibrate" in line for line in lines) == (recipe == "needle")
 
 
 def test_labels_that_gold_lacks(tmp_path: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     strange = [replace(doc, spans=tuple(s._replace(label="STRANGE") for s in doc.spans)) for doc in WEAK]
-    assert "STRANGE" in run("needle", tmp_path / "r", weak=strange, say=said.append).tagger.labels
-    assert any("gold has no example of STRANGE" in line for line in said)
+    assert "STRANGE" in run("needle", tmp_path / "r", weak=strange, log=lines.append).tagger.labels
+    assert any("gold has no example of STRANGE" in line for line in lines)
     assert "STRANGE" not in run("sst", tmp_path / "s", weak=strange).tagger.labels, "its labels are not looked at"
 
 
@@ -216,10 +273,10 @@ def test_sst_never_looks_at_weak_labels(tmp_path: Path) -> None:
     run("sst", tmp_path / "b", weak=[replace(doc, spans=()) for doc in WEAK])
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
     run("sst", tmp_path / "whole", weak=[replace(doc, complete=True) for doc in WEAK])
-    assert weights(tmp_path / "a") == weights(tmp_path / "whole"), "nor at what they say of themselves"
-    said = [replace(doc, rejected=(Span(0, len(doc.text), ""),), spans=()) for doc in WEAK]
-    run("sst", tmp_path / "said", weak=said)
-    assert weights(tmp_path / "a") == weights(tmp_path / "said")
+    assert weights(tmp_path / "a") == weights(tmp_path / "whole"), "nor at whether they are marked complete"
+    rejected = [replace(doc, rejected=(Span(0, len(doc.text), ""),), spans=()) for doc in WEAK]
+    run("sst", tmp_path / "rejected", weak=rejected)
+    assert weights(tmp_path / "a") == weights(tmp_path / "rejected")
     run("sst", tmp_path / "c", "rounds=2", "fresh=true")
     assert stages(tmp_path / "c") == {"initial", "train/1", "train/2"}
 
@@ -238,7 +295,7 @@ def test_the_forms_of_wsl_differ(tmp_path: Path) -> None:
         run("wsl", tmp_path / name, *settings)
         found[name] = weights(tmp_path / name)
     assert len(set(found.values())) == len(forms)
-    with pytest.raises(ConfigError, match=r"loss: mse is for single words: it needs head\.kind=token"):
+    with pytest.raises(ConfigError, match=r"loss: loss=mse needs head\.kind=token"):
         load_config(RECIPES["wsl"].Config, settings=["loss=mse"])
 
 
@@ -246,8 +303,8 @@ def test_the_weight_of_wsl_is_that_of_weak_sentences(tmp_path: Path, monkeypatch
     from lacuner.recipes import wsl
 
     seen: list[Any] = []
-    believe = wsl.believe
-    monkeypatch.setattr(wsl, "believe", lambda data: seen.append(data) or believe(data))
+    loss_step = wsl.loss_step
+    monkeypatch.setattr(wsl, "loss_step", lambda data, loss: seen.append(data) or loss_step(data, loss))
     run("wsl", tmp_path / "r", "weight=0.1", "unlabeled=unknown")
     [data] = seen
     gold = np.repeat(data.sentences.document < len(GOLD), data.features.lengths)

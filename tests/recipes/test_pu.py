@@ -1,4 +1,4 @@
-"""PU learning: where the shares come from, and that they matter."""
+"""PU learning: where the class priors come from, and that they matter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import pu
-from lacuner.techniques.early_learning import Explored, explore
+from lacuner.techniques.early_learning import Exploration, explore
 from lacuner.training.run_folder import Run
 from tests.demo_corpus import demo_corpus
 
@@ -26,29 +26,30 @@ def weak() -> list[Document]:
 
 
 @pytest.fixture
-def explored(weak: list[Document], tmp_path: Path) -> Explored:
+def exploration(weak: list[Document], tmp_path: Path) -> Exploration:
     config = load_config(pu.Config, settings=QUICK)
     return explore(weak, config, 1, Run(tmp_path / "explore", {"seed": 1}))
 
 
-def test_the_ratio_of_a_given_prior_and_of_an_estimate(explored: Explored) -> None:
-    tags, targets = explored.weak.data.model.head.tags, explored.weak.data.targets
+def test_the_ratio_of_a_given_prior_and_of_an_estimate(exploration: Exploration) -> None:
+    data = exploration.weak.as_complete
+    tags, targets = data.model.head.tags, data.targets
     [first, *others] = tags.labels
     words = len(targets.labels)
     share = float((torch.from_numpy(tags.types)[targets.labels.long()] == 0).sum()) / words
-    given = pu.ratios(explored, {first: 3 * share})
+    given = pu.prior_ratios(exploration, {first: 3 * share})
     assert given[first] == pytest.approx(3.0, rel=1e-6)
-    estimated = pu.ratios(explored, {})
+    estimated = pu.prior_ratios(exploration, {})
     assert list(estimated) == list(tags.labels) and all(estimated[label] == given[label] for label in others)
-    none = explored.opinions[1]["none"]
-    mine = torch.from_numpy(tags.types)[targets.labels.long()] == 0
-    assert estimated[first] == pytest.approx(1 / float((1 - none[mine]).mean()), rel=1e-5)
-    assert pu.ratios(explored, {first: share / 9})[first] == 1.0, "there are no fewer than the labelled ones"
+    o_prob = exploration.o_scores[1]["prob"]
+    labeled = torch.from_numpy(tags.types)[targets.labels.long()] == 0
+    assert estimated[first] == pytest.approx(1 / float((1 - o_prob[labeled]).mean()), rel=1e-5)
+    assert pu.prior_ratios(exploration, {first: share / 9})[first] == 1.0, "never fewer than the labeled ones"
 
 
-def test_a_prior_for_no_label(explored: Explored) -> None:
-    with pytest.raises(ConfigError, match="no label 'NOBODY'"):
-        pu.ratios(explored, {"NOBODY": 0.1})
+def test_a_prior_for_an_unknown_label_is_an_error(exploration: Exploration) -> None:
+    with pytest.raises(ConfigError, match="prior has the label 'NOBODY', which is not in the data"):
+        pu.prior_ratios(exploration, {"NOBODY": 0.1})
 
 
 @pytest.mark.integration

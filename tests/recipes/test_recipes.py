@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import get_args
 
 import pytest
 
+from lacuner.config import Config, load_config
+from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES
 from tests.conftest import ROOT
 from tests.recipes.check_recipe import Case, check_recipe, weights
@@ -21,9 +24,8 @@ def heads(recipe: str) -> tuple[str, ...]:
     fields = RECIPES[recipe].Config.model_fields
     if "head" not in fields:
         return ("span",)
-    # a recipe that lets the encoder decide takes spans with `tiny`
-    given = fields["head"].default or get_args(fields["head"].annotation)[0](kind="span")
-    kind, own = type(given).model_fields["kind"], given.kind
+    head = RECIPES[recipe].Config().head  # of `roster`, it follows from the encoder
+    kind, own = type(head).model_fields["kind"], head.kind
     return (own, *[head for head in get_args(kind.annotation) if head != own])
 
 
@@ -53,6 +55,28 @@ def test_every_recipe_conforms_with_every_head(
     recipe: str, head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_recipe(Case(recipe, head), tmp_path, monkeypatch)
+
+
+RENAMED = [(recipe, *names) for recipe, module in RECIPES.items() for names in module.Config.RENAMED.items()]
+
+
+@pytest.mark.parametrize(("recipe", "old", "new"), RENAMED)
+def test_a_former_setting_is_refused_with_its_new_name(recipe: str, old: str, new: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"{old!r} is now called {new!r}")):
+        load_config(RECIPES[recipe].Config, settings=[f"{old}=false"])
+    config: Config = RECIPES[recipe].Config()
+    for name in new.split("."):
+        assert name in type(config).model_fields, "the new name exists"
+        config = getattr(config, name)
+
+
+def test_the_settings_of_experiments_were_renamed() -> None:
+    assert {
+        ("roster", "removal", "ablation.removal"),
+        ("roster", "least_top5", "ablation.least_top5"),
+        ("negative_sampling", "oracle", "ablation.oracle"),
+        ("nrces", "sigmoid", "ablation.sigmoid"),
+    } <= set(RENAMED)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

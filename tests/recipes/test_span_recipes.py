@@ -1,4 +1,4 @@
-"""Negative sampling and NRCES: what is drawn, what is not, and what dev may choose."""
+"""Negative sampling and NRCES: which negatives are sampled, and what is chosen on dev."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from lacuner.config import load_config
-from lacuner.data import Document, Span, Splits
+from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.evaluate import score
 from lacuner.evaluate.threshold import THRESHOLDS
@@ -25,20 +25,20 @@ from lacuner.models.types import Batch, SpanScores
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES, negative_sampling, nrces
 from lacuner.sampling.span_negatives import negatives_per_sentence
-from lacuner.techniques.cross_fitting import judged_by_halves
+from lacuner.techniques.cross_fitting import out_of_fold_scores
 from lacuner.trainer.train import train
-from lacuner.training.dataset import SpanSet
+from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import Learned, best_on_dev, new_span_set
+from lacuner.training.stage import StageResult, best_on_dev, new_model
 from tests.demo_corpus import demo_corpus
 
-SAMPLERS = ["uniform", "weighted", "top", "middle", "bottom"]
+SAMPLERS = ["sampler=uniform", "sampler=weighted", *(f"ablation.rank={rank}" for rank in ("top", "middle", "bottom"))]
 
 
-def spans_of(docs: list[Document], folder: Path) -> SpanSet:
+def spans_of(docs: list[Document], folder: Path) -> WeakTrainingSet:
     torch.set_num_threads(1)
-    config = negative_sampling.Config()
-    return new_span_set(config, docs, Run(folder, {"seed": 1}))
+    model = new_model(negative_sampling.Config(), docs, Run(folder, {"seed": 1}))
+    return weak_training_set(model, docs, Lost())
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def weak() -> list[Document]:
     return list(corrupt(demo_corpus().train[:30], Noise(drop=0.5)))
 
 
-class Looking:
-    """Keeps what was drawn."""
+class Recorder:
+    """A callback that keeps the sampled negatives."""
 
     def __init__(self) -> None:
         self.drawn: list[torch.Tensor] = []
@@ -62,89 +62,90 @@ class Looking:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_step_learns_from_labels_and_as_many_negatives_as_stated(
+def test_a_step_trains_on_labels_and_the_stated_number_of_negatives(
     sampler: str, weak: list[Document], tmp_path: Path
 ) -> None:
     spans = spans_of(weak, tmp_path)
-    config = load_config(negative_sampling.Config, settings=[f"sampler={sampler}", "rate=0.5"])
-    indices, watch = np.arange(12), Looking()
-    found = negative_sampling.sampled(spans, config, 0, watch)(indices)
-    [drawn] = watch.drawn
-    _, targets = spans.data.batch(indices)
-    assert not (drawn & targets.known).any(), "a labelled span is never a negative"
-    words = torch.from_numpy(spans.data.features.lengths[indices])
+    config = load_config(negative_sampling.Config, settings=[sampler, "rate=0.5"])
+    indices, recorder = np.arange(12), Recorder()
+    found = negative_sampling.sampling_step(spans, config, 0, recorder)(indices)
+    [drawn] = recorder.drawn
+    _, targets = spans.as_annotated.batch(indices)
+    assert not (drawn & targets.known).any(), "a labeled span is never a negative"
+    words = torch.from_numpy(spans.as_annotated.features.lengths[indices])
     assert drawn.sum((1, 2)).tolist() == negatives_per_sentence(words, 0.5).tolist()
     assert found.known == float(drawn.sum() + targets.known.sum())
 
 
-def test_the_same_seed_draws_the_same_negatives(weak: list[Document], tmp_path: Path) -> None:
-    spans, watch = spans_of(weak, tmp_path), Looking()
+def test_the_same_seed_samples_the_same_negatives(weak: list[Document], tmp_path: Path) -> None:
+    spans, recorder = spans_of(weak, tmp_path), Recorder()
     for seed in (7, 7, 8):
         torch.manual_seed(seed)
-        negative_sampling.sampled(spans, negative_sampling.Config(), 0, watch)(np.arange(12))
-    first, second, other = watch.drawn
+        negative_sampling.sampling_step(spans, negative_sampling.Config(), 0, recorder)(np.arange(12))
+    first, second, other = recorder.drawn
     assert torch.equal(first, second) and not torch.equal(first, other)
 
 
-def test_complete_documents_give_all_their_negatives_and_nothing_is_drawn(tmp_path: Path) -> None:
+def test_complete_documents_give_all_their_negatives_and_nothing_is_sampled(tmp_path: Path) -> None:
     gold = demo_corpus().train[:10]
     assert all(doc.complete for doc in gold)
-    spans, watch = spans_of(gold, tmp_path), Looking()
-    found = negative_sampling.sampled(spans, negative_sampling.Config(), 0, watch)(np.arange(10))
-    assert not watch.drawn[0].any() and found.known == found.positions
+    spans, recorder = spans_of(gold, tmp_path), Recorder()
+    found = negative_sampling.sampling_step(spans, negative_sampling.Config(), 0, recorder)(np.arange(10))
+    assert not recorder.drawn[0].any() and found.known == found.positions
 
 
-def test_what_touches_an_unsure_span_is_never_a_candidate(tmp_path: Path) -> None:
+def test_spans_that_overlap_an_unsure_one_are_never_candidates(tmp_path: Path) -> None:
     doc = Document("1", "one two three four", spans=(Span(0, 3, "X"),), unsure=(Span(8, 13, ""),), complete=False)
     spans = spans_of([doc], tmp_path)
-    candidates = spans.candidates(np.array([0]), torch.zeros(0))[0]
-    # spans by first word and width: "one" is labelled, whatever reaches "three" is unsure
+    candidates = spans.unlabeled_in(np.array([0]))[0]
+    # spans by first word and width: "one" is labeled, whatever reaches "three" is unsure
     assert {(int(i), int(w)) for i, w in candidates.nonzero()} == {(0, 1), (1, 0), (3, 0)}
 
 
 def test_weighted_negatives_follow_their_weights(weak: list[Document], tmp_path: Path) -> None:
-    """One candidate of each sentence weighs much more than the rest; at first, in uniform epochs, nobody cares."""
+    """One candidate of each sentence weighs much more than the rest; the uniform first epoch ignores that."""
     spans, indices = spans_of(weak, tmp_path), np.arange(12)
-    candidates = spans.candidates(indices, torch.zeros(0))
+    candidates = spans.unlabeled_in(indices)
     flat = candidates.flatten(1)
     heavy = torch.zeros_like(flat).scatter_(1, flat.int().argmax(dim=1, keepdim=True), True).view_as(candidates)
-    packed = torch.zeros(spans.open.known.shape)
-    positions, real = pad_rows(spans.open.offsets, indices)
+    packed = torch.zeros(spans.unlabeled.shape)
+    positions, real = pad_rows(spans.as_annotated.offsets, indices)
     packed[torch.from_numpy(positions[real])] = 1e4 * heavy[torch.from_numpy(real)]
-    fixed, watch = replace(spans.open, weight=packed), Looking()
-    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "uniform_epochs=1"])
+    held_out, recorder = spans.pack(known=spans.unlabeled, weight=packed), Recorder()
+    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "ablation.uniform_epochs=1"])
     for epoch in (0, 1):
-        negative_sampling.sampled(spans, config, epoch, watch, fixed)(indices)
-    first, second = watch.drawn
+        negative_sampling.sampling_step(spans, config, epoch, recorder, held_out)(indices)
+    first, second = recorder.drawn
     assert (second & heavy).sum() == len(indices) and (first & heavy).sum() < len(indices)
 
 
-def test_the_models_own_opinion_is_asked(weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[float, str]] = []
+def test_weights_come_from_the_models_own_scores(
+    weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[float, str]] = []
     real = negative_sampling.sampling_weights
     monkeypatch.setattr(
         negative_sampling,
         "sampling_weights",
-        lambda logits, mu, margin: asked.append((mu, margin)) or real(logits, mu, margin),
+        lambda logits, mu, margin: seen.append((mu, margin)) or real(logits, mu, margin),
     )
     spans = spans_of(weak, tmp_path)
-    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "mu=3.0", "margin=types"])
-    negative_sampling.sampled(spans, config, 0)(np.arange(4))
-    negative_sampling.sampled(spans, negative_sampling.Config(), 0)(np.arange(4))
-    assert asked == [(3.0, "types")]
+    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "mu=3.0", "ablation.margin=types"])
+    negative_sampling.sampling_step(spans, config, 0)(np.arange(4))
+    negative_sampling.sampling_step(spans, negative_sampling.Config(), 0)(np.arange(4))
+    assert seen == [(3.0, "types")]
 
 
-def test_windows_draw_as_many_as_their_own_words_want(tmp_path: Path) -> None:
+def test_windows_sample_by_the_words_they_own(tmp_path: Path) -> None:
     words = " ".join(f"w{i}" for i in range(700))
-    spans, watch = spans_of([Document("1", words, spans=(Span(0, 2, "X"),), complete=False)], tmp_path), Looking()
+    spans, recorder = spans_of([Document("1", words, spans=(Span(0, 2, "X"),), complete=False)], tmp_path), Recorder()
     config = load_config(negative_sampling.Config, settings=["rate=0.5"])
-    negative_sampling.sampled(spans, config, 0, watch)(np.arange(len(spans.words)))
-    assert len(spans.words) > 1 and int(spans.words.sum()) == 700
-    assert 350 <= int(watch.drawn[0].sum()) <= 350 + len(spans.words)
+    negative_sampling.sampling_step(spans, config, 0, recorder)(np.arange(len(spans.own_lengths)))
+    assert len(spans.own_lengths) > 1 and int(spans.own_lengths.sum()) == 700
+    assert 350 <= int(recorder.drawn[0].sum()) <= 350 + len(spans.own_lengths)
 
 
-@pytest.mark.integration
-def test_cross_entropy_fades_with_the_epochs(
+def test_cross_entropy_is_annealed_over_the_epochs(
     weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     betas: list[float] = []
@@ -155,43 +156,60 @@ def test_cross_entropy_fades_with_the_epochs(
     assert list(dict.fromkeys(betas)) == pytest.approx([1.0, exp(-0.5), exp(-1.0)])
 
 
-def test_nrces_draws_its_negatives_once_and_about_half(weak: list[Document], tmp_path: Path) -> None:
+def test_nrces_samples_its_negatives_once_and_about_half(
+    weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: dict[str, torch.Tensor] = {}
+    train_stage = nrces.train_stage
+
+    def spy(data: Any, make_step: Any, settings: Any, run: Run, *more: Any) -> StageResult:
+        before = data.targets.known.clone()
+        result = train_stage(data, make_step, settings, run, *more)
+        assert torch.equal(data.targets.known, before), "the same negatives in every epoch"
+        known[run.folder.name] = before
+        return result
+
+    monkeypatch.setattr(nrces, "train_stage", spy)
+    config = load_config(nrces.Config, settings=["train.epochs=2", "train.budget=4096"])
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        nrces.train(Splits(weak=weak), config, Run(tmp_path / name, {"seed": seed}))
     spans = spans_of(weak, tmp_path)
-    before = spans.data.targets.known.clone()
-    nrces.take_part(spans, 0.5, seed=3)
-    added = spans.data.targets.known & ~before
-    assert not (added & ~spans.open.known).any()
-    assert float(added.sum() / spans.open.known.sum()) == pytest.approx(0.5, abs=0.02)
-    other = spans_of(weak, tmp_path)
-    nrces.take_part(other, 0.5, seed=3)
-    assert torch.equal(other.data.targets.known, spans.data.targets.known)
+    added = known["a"] & ~spans.as_annotated.targets.known
+    assert not (added & ~spans.unlabeled).any()
+    assert float(added.sum() / spans.unlabeled.sum()) == pytest.approx(0.5, abs=0.02)
+    assert torch.equal(known["a"], known["b"]) and not torch.equal(known["a"], known["c"])
 
 
 @pytest.mark.parametrize(
     ("recipe", "setting", "stages"), [("nrces", "w", {"w2", "w5"}), ("negative_sampling", "rate", {"rate2", "rate5"})]
 )
-def test_dev_chooses(recipe: str, setting: str, stages: set[str], weak: list[Document], tmp_path: Path) -> None:
-    said: list[str] = []
+def test_a_value_is_chosen_on_dev(
+    recipe: str, setting: str, stages: set[str], weak: list[Document], tmp_path: Path
+) -> None:
+    lines: list[str] = []
     settings = [f"try_{setting}=[2.0, 5.0]", "train.epochs=1", "train.budget=128"]
     config = load_config(RECIPES[recipe].Config, settings=settings)
-    train(recipe, Splits(weak=weak, dev=demo_corpus().dev[:10]), tmp_path / "a", config, say=said.append)
+    train(recipe, Splits(weak=weak, dev=demo_corpus().dev[:10]), tmp_path / "a", config, log=lines.append)
     assert {path.name for path in (tmp_path / "a" / "stages").iterdir()} == stages
-    assert any(f"with {setting} = 2" in line and f"with {setting} = 5" in line for line in said)
-    said.clear()
-    train(recipe, Splits(weak=weak), tmp_path / "b", config, say=said.append)
-    assert any("there is no dev to choose" in line for line in said)
-    assert {path.name for path in (tmp_path / "b" / "stages").iterdir()} == {"train"}, "without dev it is fixed"
+    assert any(f"with {setting} = 2" in line and f"with {setting} = 5" in line for line in lines)
+    lines.clear()
+    train(recipe, Splits(weak=weak), tmp_path / "b", config, log=lines.append)
+    assert any(f"try_{setting} needs --dev" in line for line in lines)
+    assert {path.name for path in (tmp_path / "b" / "stages").iterdir()} == {"train"}, "without dev the value is fixed"
 
 
 def test_the_best_on_dev_is_kept(tmp_path: Path) -> None:
-    taggers: dict[float, Any] = {0.1: object(), 0.2: object(), 0.3: object()}
+    models: dict[float, Any] = {0.1: object(), 0.2: object(), 0.3: object()}
     scores = {0.1: [0.5], 0.2: [0.4, 0.7, 0.6], 0.3: [0.6]}
-    learned = {rate: Learned(taggers[rate], [{"dev": {"f1": f1}} for f1 in scores[rate]]) for rate in scores}
-    kept = best_on_dev(list(scores), lambda rate, _: learned[rate], "rate", Run(tmp_path, {}))
-    assert kept is taggers[0.2]
+    results = {rate: StageResult(models[rate], [{"dev": {"f1": f1}} for f1 in scores[rate]]) for rate in scores}
+    kept = best_on_dev(list(scores), lambda rate, _: results[rate], "rate", Run(tmp_path, {}))
+    assert isinstance(kept, Tagger) and kept.model is models[0.2]
 
 
-@pytest.mark.parametrize("setting", ["mu=2.0", "margin=types", "temperature=2.0", "uniform_epochs=3", "oracle=heldout"])
+@pytest.mark.parametrize(
+    "setting",
+    ["mu=2.0", "temperature=2.0", "ablation.margin=types", "ablation.uniform_epochs=3", "ablation.oracle=heldout"],
+)
 def test_settings_of_another_sampler_are_refused(setting: str) -> None:
     with pytest.raises(ConfigError, match="has no effect together with sampler=uniform"):
         load_config(negative_sampling.Config, settings=[setting])
@@ -215,7 +233,6 @@ def test_a_threshold_is_kept_with_the_model(
     assert isinstance(loaded, Tagger) and loaded.model.head.threshold == expected
 
 
-@pytest.mark.integration
 def test_the_threshold_is_that_of_the_best_epoch(tmp_path: Path) -> None:
     demo = demo_corpus()
     config = load_config(negative_sampling.Config, settings=["train.epochs=6"])
@@ -237,40 +254,43 @@ def test_with_lstm_and_without_dev(recipe: str, weak: list[Document], tmp_path: 
     assert trained.tagger.labels
 
 
-def test_halves_are_judged_by_the_model_of_the_other_half(weak: list[Document], tmp_path: Path) -> None:
-    """Models that say of every span which of them they are."""
+def test_each_half_is_scored_by_the_model_of_the_other_half(weak: list[Document], tmp_path: Path) -> None:
+    """The models score every span with their own number."""
     spans = spans_of(weak, tmp_path)
     seen: list[set[str]] = []
 
     class Model(torch.nn.Module):
         def __init__(self, number: float) -> None:
             super().__init__()
-            self.encoder, self.number = spans.model.encoder, torch.nn.Parameter(torch.tensor(number))
+            self.encoder, self.number = spans.as_annotated.model.encoder, torch.nn.Parameter(torch.tensor(number))
 
         def forward(self, batch: Batch) -> SpanScores:
-            shape = (*batch.mask.shape, spans.model.head.widths, 2)
+            shape = (*batch.mask.shape, spans.as_annotated.model.head.widths, 2)
             return SpanScores(torch.full(shape, self.number.item()), torch.ones(shape[:-1], dtype=torch.bool))
 
-    def learn(docs: Sequence[Document], name: str) -> Any:
+    def train_half(docs: Sequence[Document], name: str) -> Any:
         seen.append({doc.id for doc in docs})
         return Model(float(len(seen)))
 
-    found = judged_by_halves(spans, weak, learn, lambda logits: logits[..., 0])
+    found = out_of_fold_scores(weak, spans.as_annotated, train_half, lambda scores: scores.logits[..., 0])
     assert seen[0].isdisjoint(seen[1]) and seen[0] | seen[1] == {doc.id for doc in weak}
-    for number, (start, end) in enumerate(zip(spans.open.offsets[:-1], spans.open.offsets[1:], strict=True)):
-        [judge] = found[start:end].unique().tolist()
-        assert weak[spans.data.sentences.document[number]].id not in seen[int(judge) - 1]
+    offsets = spans.as_annotated.offsets
+    for number, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        [model] = found[start:end].unique().tolist()
+        assert weak[spans.as_annotated.sentences.document[number]].id not in seen[int(model) - 1]
 
 
 def test_a_half_without_labels_is_refused(weak: list[Document], tmp_path: Path) -> None:
-    labelled = next(doc for doc in weak if doc.spans)
-    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "oracle=heldout", "train.epochs=1"])
+    labeled = next(doc for doc in weak if doc.spans)
+    config = load_config(
+        negative_sampling.Config, settings=["sampler=weighted", "ablation.oracle=heldout", "train.epochs=1"]
+    )
     with pytest.raises(TrainingError, match="too few documents"):
-        train("negative_sampling", Splits(weak=[labelled]), tmp_path, config)
+        train("negative_sampling", Splits(weak=[labeled]), tmp_path, config)
 
 
-def test_a_held_out_oracle_trains(weak: list[Document], tmp_path: Path) -> None:
-    settings = ["sampler=weighted", "oracle=heldout", "train.epochs=1", "train.budget=128"]
+def test_cross_fitted_weights_train(weak: list[Document], tmp_path: Path) -> None:
+    settings = ["sampler=weighted", "ablation.oracle=heldout", "train.epochs=1", "train.budget=128"]
     config = load_config(negative_sampling.Config, settings=settings)
     trained = train("negative_sampling", Splits(weak=weak), tmp_path, config)
     assert trained.tagger.labels

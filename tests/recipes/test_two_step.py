@@ -1,4 +1,4 @@
-"""Two-step learning: which words are found, removed and drawn, and what a person with gold can see of it."""
+"""Two-step learning: O-values, removed tokens, sampled non-entity spans, and the audit of a run with gold."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from lacuner.evaluate import score
 from lacuner.models.targets import CorpusTargets
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES, two_step
-from lacuner.techniques import early_learning as o_values
-from lacuner.techniques.early_learning import explore, labelled_share, missing_share, opinion, smallest
+from lacuner.techniques import early_learning
+from lacuner.techniques.early_learning import explore, labeled_share, missing_share, score_o, smallest_values
 from lacuner.trainer.train import train
-from lacuner.training.dataset import believed_set
-from lacuner.training.identity import canonical
+from lacuner.training.dataset import weak_training_set
+from lacuner.training.identity import sort_documents
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
 from tests.demo_corpus import demo_corpus
@@ -53,74 +53,77 @@ def config(*settings: str) -> two_step.Config:
 def test_the_smallest_values_are_found(share: float) -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
-        values, plain = rng.integers(0, 30, 60).astype(np.float32), rng.random(60) < 0.6
-        found = smallest(values, plain, share)
-        assert found.sum() == ceil(round(share * plain.sum(), 9)) and not (found & ~plain).any()
-        left = plain & ~found
+        values, unlabeled = rng.integers(0, 30, 60).astype(np.float32), rng.random(60) < 0.6
+        found = smallest_values(values, unlabeled, share)
+        assert found.sum() == ceil(round(share * unlabeled.sum(), 9)) and not (found & ~unlabeled).any()
+        left = unlabeled & ~found
         if found.any() and left.any():
             assert values[found].max() <= values[left].min()
 
 
 def test_nothing_to_find() -> None:
-    assert not smallest(np.zeros(3), np.zeros(3, dtype=bool), 0.5).any()
-    assert missing_share(np.zeros(3), np.zeros(3, dtype=bool), np.ones(3, dtype=bool)) == 0
-    assert labelled_share(np.zeros(3), np.zeros(3, dtype=bool)) == 1
+    assert not smallest_values(np.zeros(3), np.zeros(3, dtype=bool), 0.5).any()
+    none, every = torch.zeros(3, dtype=torch.bool), torch.ones(3, dtype=torch.bool)
+    assert missing_share(torch.zeros(3), none, every) == 0
+    assert labeled_share(torch.zeros(3), none) == 1
 
 
 @pytest.mark.parametrize("kept", [0.3, 0.5, 0.8, 1.0])
 def test_the_estimate_is_right_when_the_model_is(kept: float) -> None:
     rng = np.random.default_rng(1)
     entity = rng.random(50_000) < 0.2
-    labelled = entity & (rng.random(50_000) < kept)
-    none = np.where(entity, 1 - kept, 1.0)  # what is true: an entity's word has a label with probability `kept`
-    assert labelled_share(none, labelled) == pytest.approx(kept)
-    want = (entity & ~labelled).sum() / (~labelled).sum()
-    assert missing_share(none, ~labelled, labelled) == pytest.approx(want, abs=0.005)
+    labeled = torch.from_numpy(entity & (rng.random(50_000) < kept))
+    # a perfect model: a token of an entity has a label with probability `kept`
+    o_prob = torch.from_numpy(np.where(entity, 1 - kept, 1.0))
+    assert labeled_share(o_prob, labeled) == pytest.approx(kept)
+    want = (entity & ~labeled.numpy()).sum() / (~labeled.numpy()).sum()
+    assert missing_share(o_prob, ~labeled, labeled) == pytest.approx(want, abs=0.005)
 
 
-def test_only_words_that_nobody_spoke_of_are_suspects(tmp_path: Path) -> None:
+def test_only_words_without_any_annotation_are_unlabeled(tmp_path: Path) -> None:
     text = "one two three four"
     some = Document("1", text, spans=(Span(0, 3, "X"),), rejected=(Span(4, 7, ""),), unsure=(Span(8, 13, ""),))
     whole = Document("2", text, spans=(Span(0, 3, "X"),), complete=True)
     docs = [replace(some, complete=False), whole]
     run = Run(tmp_path, {"seed": 1})
-    found = believed_set(new_model(config().encoder, config().head, docs, run), docs, Lost())
-    assert found.plain.tolist() == [False, False, False, True] + [False] * 4
-    assert found.labelled.tolist() == [True, False, False, False] * 2
-    assert found.data.targets.known.tolist() == [True, True, False, True] + [True] * 4
+    weak = weak_training_set(new_model(config(), docs, run), docs, Lost())
+    assert weak.unlabeled.tolist() == [False, False, False, True] + [False] * 4
+    assert weak.labeled.tolist() == [True, False, False, False] * 2
+    assert weak.as_complete.targets.known.tolist() == [True, True, False, True] + [True] * 4
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("head", ["token", "crf"])
-def test_opinions_are_those_of_each_sentence_by_itself(head: str, weak: list[Document], tmp_path: Path) -> None:
+def test_o_scores_do_not_depend_on_the_batch(head: str, weak: list[Document], tmp_path: Path) -> None:
     settings = config(f"head.kind={head}")
-    model = new_model(settings.encoder, settings.head, weak, Run(tmp_path, {"seed": 1}))
-    data = believed_set(model, weak, Lost()).data
-    row = opinion(model, data.features)
+    model = new_model(settings, weak, Run(tmp_path, {"seed": 1}))
+    data = weak_training_set(model, weak, Lost()).as_complete
+    row = score_o(model, data.features)
+    model.eval()
     position = 0
     for i, length in enumerate(data.features.lengths[:10]):
         with torch.no_grad():
             scores = model(model.encoder.collate(data.features, [i]))
         logits = scores.logits[0, :length]
-        assert torch.allclose(row["value"][position : position + length], logits[:, 0], atol=1e-5)
+        assert torch.allclose(row["logit"][position : position + length], logits[:, 0], atol=1e-5)
         if head == "token":
-            assert torch.allclose(row["none"][position : position + length], logits.softmax(-1)[:, 0], atol=1e-5)
+            assert torch.allclose(row["prob"][position : position + length], logits.softmax(-1)[:, 0], atol=1e-5)
         assert torch.allclose(logits.sum(-1), torch.zeros(length), atol=1e-5), "the angle-based output is the default"
         position += length
-    assert ((row["none"] > 0) & (row["none"] < 1)).all()
+    assert ((row["prob"] > 0) & (row["prob"] < 1)).all()
 
 
-@pytest.mark.integration
-def test_an_epoch_is_asked_when_it_is_over(weak: list[Document], tmp_path: Path) -> None:
-    three = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}), each=True)
-    assert list(three.opinions) == [1, 2, 3]
-    kept = {epoch: {name: tensor.clone() for name, tensor in each.items()} for epoch, each in three.opinions.items()}
-    assert not torch.equal(kept[1]["value"], kept[3]["value"])
-    again = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}), each=True)
-    assert all(torch.equal(a[name], again.opinions[epoch][name]) for epoch, a in kept.items() for name in a)
+def test_o_scores_are_taken_at_the_end_of_an_epoch(weak: list[Document], tmp_path: Path) -> None:
+    three = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}), every_epoch=True)
+    assert list(three.o_scores) == [1, 2, 3]
+    kept = {
+        epoch: {name: tensor.clone() for name, tensor in scores.items()} for epoch, scores in three.o_scores.items()
+    }
+    assert not torch.equal(kept[1]["logit"], kept[3]["logit"])
+    again = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}), every_epoch=True)
+    assert all(torch.equal(a[name], again.o_scores[epoch][name]) for epoch, a in kept.items() for name in a)
     once = explore(weak, config(), 3, Run(tmp_path / "b", {"seed": 1}))
-    assert list(once.opinions) == [3], "and whether it was asked before changes nothing"
-    assert all(torch.equal(kept[3][name], once.opinions[3][name]) for name in kept[3])
+    assert list(once.o_scores) == [3], "and scores of earlier epochs change nothing"
+    assert all(torch.equal(kept[3][name], once.o_scores[3][name]) for name in kept[3])
 
 
 class Seen:
@@ -141,27 +144,26 @@ class Seen:
 
 
 @pytest.mark.parametrize("scheme", ["BIO", "BIOES"])
-def test_what_the_second_step_learns_from(
+def test_what_the_second_step_is_trained_on(
     scheme: str, weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = Seen(monkeypatch)
     settings = config("remove=0.2", "sample=0.2", "explore=1", f"head.scheme={scheme}", "train.budget=100000")
-    tagger = two_step.train(Splits(weak=canonical(weak)), settings, Run(tmp_path, {"seed": 1}))
-    believed, first, second = seen.labels  # one step an epoch: exploring, then twice
+    tagger = two_step.train(Splits(weak=sort_documents(weak)), settings, Run(tmp_path, {"seed": 1}))
+    complete, first, second = seen.labels  # one step per epoch: exploration, then twice
     everything, known = seen.known[0], seen.known[-1]
-    gone = everything & ~known
-    assert everything.all() and gone.sum() == ceil(0.2 * (believed == 0).sum()) and (believed[gone] == 0).all()
+    removed = everything & ~known
+    assert everything.all() and removed.sum() == ceil(0.2 * (complete == 0).sum()) and (complete[removed] == 0).all()
     head = tagger.model.head
     extra = 1 + len(head.labels) * len(head.tags.letters)  # the first tag of the non-entity
     for labels in (first, second):
         drawn = labels >= extra
-        assert drawn.any() and not (drawn & gone).any() and (believed[drawn] == 0).all()
-        assert torch.equal(labels[~drawn], believed[~drawn])
-    assert not torch.equal(first, second), "a new draw in every epoch"
+        assert drawn.any() and not (drawn & removed).any() and (complete[drawn] == 0).all()
+        assert torch.equal(labels[~drawn], complete[~drawn])
+    assert not torch.equal(first, second), "a new sample in every epoch"
     assert "" not in head.labels and head.config()["non_entity"]
 
 
-@pytest.mark.integration
 def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path: Path) -> None:
     tagger = two_step.train(Splits(weak=weak), config("sample=0.0"), Run(tmp_path / "none", {"seed": 1}))
     assert not tagger.model.head.config()["non_entity"]
@@ -170,20 +172,23 @@ def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path:
     assert not (tmp_path / "complete" / "removed.jsonl").read_text(), "and nothing is removed"
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("removed", ["marginal", "drop"])
 def test_removed_words_of_a_crf(
     removed: str, weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
-    believe = two_step.believe
-    monkeypatch.setattr(two_step, "believe", lambda data, unknown: asked.append(unknown) or believe(data, unknown))
-    trained = train("two_step", Splits(weak=weak), tmp_path, config("head.kind=crf", f"removed={removed}"))
-    assert asked == [removed] and trained.tagger.labels
+    seen: set[str] = set()
+    loss = two_step.crf_loss
+
+    def spy(scores: Any, targets: Any, unknown: Any) -> Any:
+        seen.add(unknown)
+        return loss(scores, targets, unknown)
+
+    monkeypatch.setattr(two_step, "crf_loss", spy)
+    result = train("two_step", Splits(weak=weak), tmp_path, config("head.kind=crf", f"removed={removed}"))
+    assert seen == {removed} and result.tagger.labels
 
 
-@pytest.mark.integration
-def test_the_removed_words_are_written_and_judged(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
+def test_removed_words_are_written_and_audited(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
     train("two_step", Splits(weak=weak), tmp_path, config("remove=0.1"))
     rows = [json.loads(line) for line in (tmp_path / "removed.jsonl").read_text(encoding="utf-8").splitlines()]
     by_id = {doc.id: doc for doc in weak}
@@ -209,7 +214,7 @@ def touches(doc: Document, word: tuple[int, int]) -> bool:
     return any(span.start < word[1] and word[0] < span.end for span in doc.spans)
 
 
-def test_judging_needs_a_run_and_its_gold(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
+def test_the_audit_needs_a_run_and_its_gold(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="two_step"):
         audit_filtered_tokens(tmp_path, gold)
     train("two_step", Splits(weak=weak), tmp_path, config("explore=1"))
@@ -220,14 +225,13 @@ def test_judging_needs_a_run_and_its_gold(gold: list[Document], weak: list[Docum
         audit_filtered_tokens(tmp_path, gold)
 
 
-@pytest.mark.integration
 def test_a_long_document_is_read_through_windows(tmp_path: Path) -> None:
     doc = Document("long", " ".join(["Mara", "went", "to", "Halden"] * 150), complete=False)
     doc = replace(doc, spans=tuple(Span(*words_of(doc)[i], "PER") for i in range(0, 600, 8)))
     train("two_step", Splits(weak=[doc]), tmp_path, config("remove=0.3"))
     whole = replace(doc, spans=tuple(Span(*words_of(doc)[i], "PER") for i in range(0, 600, 4)))
     judged = audit_filtered_tokens(tmp_path, [whole])
-    assert len(judged.missing) == 600 - 75 and judged.missing.sum() == 75, "each unlabelled word once"
+    assert len(judged.missing) == 600 - 75 and judged.missing.sum() == 75, "each unlabeled word once"
     assert judged.removed.sum() == ceil(0.3 * 525)
 
 
@@ -250,7 +254,6 @@ def test_a_search_changes_one_setting_at_a_time() -> None:
     assert len(set(tried)) == 6
 
 
-@pytest.mark.integration
 def test_a_search_reuses_the_exploration(
     gold: list[Document], weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,16 +282,16 @@ def test_span_heads_are_refused(recipe: str) -> None:
         load_config(RECIPES[recipe].Config, settings=["head.kind=span"])
 
 
-def test_a_killed_exploration_is_never_asked_in_the_middle_of_an_epoch(
+def test_a_killed_exploration_is_never_scored_in_the_middle_of_an_epoch(
     weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = config("train.checkpoint_seconds=0.0", "train.budget=128")
-    whole = explore(weak, settings, 2, Run(tmp_path / "a", {"seed": 1}), each=True)
-    asks = o_values.believe
+    whole = explore(weak, settings, 2, Run(tmp_path / "a", {"seed": 1}), every_epoch=True)
+    loss_step = early_learning.loss_step
     left = 12  # in the middle of the second epoch
 
     def dying(data: Any) -> Any:
-        step = asks(data)
+        step = loss_step(data)
 
         def counted(indices: Any) -> Any:
             nonlocal left
@@ -299,14 +302,14 @@ def test_a_killed_exploration_is_never_asked_in_the_middle_of_an_epoch(
 
         return counted
 
-    monkeypatch.setattr(o_values, "believe", dying)
+    monkeypatch.setattr(early_learning, "loss_step", dying)
     with pytest.raises(KeyboardInterrupt):
-        explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}), each=True)
+        explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}), every_epoch=True)
     assert (tmp_path / "b" / "stages" / "explore" / "1").exists()
     assert not (tmp_path / "b" / "stages" / "explore" / "2").exists()
     monkeypatch.undo()
-    resumed = explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}), each=True)
-    for one, other in zip(whole.opinions.values(), resumed.opinions.values(), strict=True):
+    resumed = explore(weak, settings, 2, Run(tmp_path / "b", {"seed": 1}), every_epoch=True)
+    for one, other in zip(whole.o_scores.values(), resumed.o_scores.values(), strict=True):
         assert all(torch.equal(one[name], other[name]) for name in one)
 
 

@@ -1,4 +1,4 @@
-"""The weighted partial CRF: what is guessed, by whom, and of which words."""
+"""The weighted partial CRF: tag distributions, the models they come from, and the words that have one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from lacuner.config import load_config
+from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
 from lacuner.models.heads.crf import viterbi
 from lacuner.models.types import Targets
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import weighted_partial
-from lacuner.training.dataset import Believed, believed_set
+from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
 from tests.demo_corpus import demo_corpus
@@ -31,30 +32,28 @@ def weak() -> list[Document]:
 
 
 @pytest.fixture
-def believed(weak: list[Document], tmp_path: Path) -> Believed:
+def weak_set(weak: list[Document], tmp_path: Path) -> WeakTrainingSet:
     config = weighted_partial.Config()
-    model = new_model(config.encoder, config.head, weak, Run(tmp_path / "new", {"seed": 1}))
-    found = believed_set(model, weak, Lost())
-    found.data.targets.known &= ~torch.from_numpy(found.plain)
-    return found
+    model = new_model(config, weak, Run(tmp_path / "new", {"seed": 1}))
+    prepared = weak_training_set(model, weak, Lost())
+    prepared.as_complete.targets.known &= ~prepared.unlabeled
+    return prepared
 
 
 @pytest.mark.parametrize("weights", ["soft", "hard"])
-def test_a_guess_agrees_with_the_labels(weights: Literal["soft", "hard"], believed: Believed) -> None:
-    data = believed.data
+def test_tag_distributions_agree_with_the_labels(weights: Literal["soft", "hard"], weak_set: WeakTrainingSet) -> None:
+    data = weak_set.as_complete
     mine = np.array([1, 4, 7])
-    row = weighted_partial.guess(data, mine, weights)
+    row = weighted_partial.tag_distributions(data, mine, weights)
     inside = np.repeat(np.isin(np.arange(len(data.features)), mine), data.features.lengths)
     assert torch.allclose(row.sum(-1), torch.from_numpy(inside).float(), atol=1e-5), "zeros in other sentences"
-    labelled = inside & believed.labelled
-    assert labelled.any()
-    own = row[torch.from_numpy(labelled)].gather(1, data.targets.labels[torch.from_numpy(labelled)].long()[:, None])
+    labeled = torch.from_numpy(inside) & weak_set.labeled
+    assert labeled.any()
+    own = row[labeled].gather(1, data.targets.labels[labeled].long()[:, None])
     assert torch.allclose(own, torch.ones_like(own), atol=1e-5)
     if weights == "hard":
         assert set(row.unique().tolist()) == {0.0, 1.0}
-        free = [
-            i for i in mine if not believed.labelled[slice(*np.cumsum([0, *data.features.lengths])[i : i + 2])].any()
-        ]
+        free = [i for i in mine if not weak_set.labeled[slice(*data.offsets[i : i + 2])].any()]
         data.model.eval()
         for i in free:  # without labels it is the best path of the sentence
             start = int(data.features.lengths[:i].sum())
@@ -62,43 +61,44 @@ def test_a_guess_agrees_with_the_labels(weights: Literal["soft", "hard"], believ
             assert row[start : start + len(path)].argmax(-1).tolist() == path.tolist()
 
 
-def test_a_fold_is_guessed_by_who_has_not_seen_it(
+def test_a_fold_is_predicted_by_a_model_that_has_not_seen_it(
     weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learned: dict[str, set[int]] = {}
-    guessed: dict[int, set[int]] = {}
-    fit, guess = weighted_partial.fit, weighted_partial.guess
+    trained_on: dict[str, set[int]] = {}
+    predicted: dict[int, set[int]] = {}
+    train_stage, distributions = weighted_partial.train_stage, weighted_partial.tag_distributions
 
-    def spy(model: Any, features: Any, make_step: Any, config: Any, stage: Any, dev: Any = None) -> Any:
-        seen = learned.setdefault(stage.name, set())
+    def spy(data: Any, make_step: Any, train: Any, run: Any, selection: Any, name: str) -> Any:
+        seen = trained_on.setdefault(name, set())
 
         def remember(epoch: int) -> Any:
             step = make_step(epoch)
             return lambda indices: seen.update(indices.tolist()) or step(indices)
 
-        return fit(model, features, remember, config, stage, dev)
+        return train_stage(data, remember, train, run, selection, name)
 
     def watched(data: Any, sentences: Any, weights: Any) -> Any:
-        guessed[len(guessed)] = set(sentences.tolist())
-        return guess(data, sentences, weights)
+        predicted[len(predicted)] = set(sentences.tolist())
+        return distributions(data, sentences, weights)
 
-    monkeypatch.setattr(weighted_partial, "fit", spy)
-    monkeypatch.setattr(weighted_partial, "guess", watched)
+    monkeypatch.setattr(weighted_partial, "train_stage", spy)
+    monkeypatch.setattr(weighted_partial, "tag_distributions", watched)
     config = load_config(weighted_partial.Config, settings=[*QUICK, "iterations=2"])
     weighted_partial.train(Splits(weak=weak), config, Run(tmp_path, {"seed": 1}))
-    assert list(learned) == ["fold/1/1", "fold/1/2", "fold/2/1", "fold/2/2", "train"]
+    assert list(trained_on) == ["fold/1/1", "fold/1/2", "fold/2/1", "fold/2/2", "train"]
     everything = set(range(30))
-    assert learned["train"] == everything
-    for number, name in enumerate(list(learned)[:4]):
-        assert learned[name] | guessed[number] == everything and not learned[name] & guessed[number]
+    assert trained_on["train"] == everything
+    for number, name in enumerate(list(trained_on)[:4]):
+        assert trained_on[name] | predicted[number] == everything and not trained_on[name] & predicted[number]
 
 
-def test_only_words_that_nobody_spoke_of_have_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["Mara", "met", "nobody", "in", "Halden"]
-    edges = np.cumsum([0, *[len(word) + 1 for word in words]])
-    place = [Span(int(a), int(a) + len(word), "") for a, word in zip(edges, words, strict=False)]
-    doc = Document("1", " ".join(words), spans=(place[0]._replace(label="X"),), complete=False)
-    docs = [replace(doc, id=str(i), rejected=(place[1],), unsure=(place[4],)) for i in range(4)]
+def test_only_unlabeled_words_have_a_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = []
+    for name in ("Mara", "Nora", "Vera", "Zora"):  # copies of a text would share a fold
+        doc = Document(name, f"{name} met nobody in Halden")
+        first_word, second_word, *_, last_word = (Span(*edges, "") for edges in words_of(doc))
+        labels = {"spans": (first_word._replace(label="X"),), "rejected": (second_word,), "unsure": (last_word,)}
+        docs.append(replace(doc, **labels, complete=False))
     seen: list[Targets] = []
     loss = weighted_partial.weighted_crf_loss
     monkeypatch.setattr(weighted_partial, "weighted_crf_loss", lambda scores, t: seen.append(t) or loss(scores, t))
@@ -111,4 +111,5 @@ def test_only_words_that_nobody_spoke_of_have_weights(tmp_path: Path, monkeypatc
         assert targets.known.tolist() == [[True, True, False, False, False]] * len(targets.known)
     first, last = seen[0].probs, seen[-1].probs
     assert first is not None and last is not None
-    assert (first[:, 2, 0] == 1).all() and (last[:, 2, 0] < 1).all(), "O to begin with, then what others guess"
+    assert (first[:, 2, 0] == 1).all(), "O at first"
+    assert (last[:, 2, 0] < 1).all(), "then the predictions of the other fold"

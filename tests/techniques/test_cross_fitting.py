@@ -1,4 +1,4 @@
-"""Confidence: bins of held-out sentences, models that have not seen what they judge, and the scores they have."""
+"""Cross-fitting and calibration: folds, out-of-fold scores, calibration bins and sentence confidence."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.data import Document, Span
+from lacuner.data import Document, Lost, Span
+from lacuner.errors import TrainingError
 from lacuner.evaluate.calibration import calibrate, exact_match, label_confidence, select_complete
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads import build_head
+from lacuner.models.inference import score_corpus
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import CRFScores
-from lacuner.techniques.cross_fitting import held_out, parts_of
-from lacuner.techniques.label_completion import scored, write_confidence
+from lacuner.techniques.cross_fitting import assign_folds, out_of_fold_scores
+from lacuner.techniques.label_completion import predict_with_confidence, write_confidence
+from lacuner.training.dataset import training_set
 from tests.demo_corpus import demo_corpus
 
 DOCS = demo_corpus().train[:60]
@@ -68,46 +71,51 @@ def test_confidence_equals_the_formula() -> None:
     assert label_confidence(m, p).tolist() == pytest.approx(want) and max(want) == 0.95
 
 
-def test_parts_are_even_and_copies_stay_together() -> None:
+def test_folds_are_even_and_copies_stay_together() -> None:
     docs = [*DOCS, *[replace(doc, id="copy") for doc in DOCS]]
-    part = parts_of(docs, 4)
-    assert (part[:60] == part[60:]).all()
-    assert max(np.bincount(part)) - min(np.bincount(part)) <= 2 and set(part) == {0, 1, 2, 3}
-    assert (parts_of(docs[::-1], 4) == part[::-1]).all()
+    fold_of = assign_folds(docs, 4)
+    assert (fold_of[:60] == fold_of[60:]).all()
+    assert max(np.bincount(fold_of)) - min(np.bincount(fold_of)) <= 2 and set(fold_of) == {0, 1, 2, 3}
+    assert (assign_folds(docs[::-1], 4) == fold_of[::-1]).all()
 
 
-@pytest.mark.parametrize("all_parts", [True, False])
-def test_nobody_judges_what_it_has_seen(all_parts: bool) -> None:
-    seen: list[tuple[set[str], set[str]]] = []
-
-    class Spy(LookupTagger):
-        def __init__(self, texts: set[str]) -> None:
-            super().__init__({})
-            self.texts = texts
-
-        def predict(self, docs: Any) -> Any:
-            docs = list(docs)
-            seen.append((self.texts, {doc.text for doc in docs}))
-            return iter(docs)
-
-    def learn(chosen: np.ndarray, name: str) -> Spy:
-        assert name == f"calibrate/{len(seen) + 1}"
-        return Spy({doc.text for doc, mine in zip(DOCS, chosen, strict=True) if mine})
-
-    scores, right = held_out(DOCS, 4, learn, all_parts)
-    assert len(seen) == (4 if all_parts else 1) and right.all() and len(scores) == len(right)
-    assert all(not learned & asked and learned | asked == {doc.text for doc in DOCS} for learned, asked in seen)
-    assert len(right) == (60 if all_parts else 15)
-
-
-def test_gold_that_cannot_judge_is_not_asked() -> None:
+def test_only_completely_annotated_gold_is_scored() -> None:
     docs = [replace(DOCS[0], complete=False), replace(DOCS[1], unsure=(Span(0, 1, ""),)), DOCS[2]]
     assert select_complete(docs) == [DOCS[2]]
-    scores, right = held_out(docs, 3, lambda *_: None, True)
-    assert len(scores) == len(right) == 0
 
 
-def test_right_means_every_span_and_nothing_else() -> None:
+def test_every_sentence_is_scored_by_the_model_of_the_other_folds() -> None:
+    torch.set_num_threads(1)
+    data = training_set(crf_tagger(DOCS).model, [replace(doc, spans=()) for doc in DOCS], Lost())
+    fold_of = assign_folds(DOCS, 3)
+    models: list[tuple[set[str], str, Model]] = []
+
+    def train(docs: Sequence[Document], name: str) -> Model:
+        torch.manual_seed(len(models))
+        encoder = TinyEncoder(TinyConfig())
+        model = Model(encoder, build_head({"kind": "token", "labels": ["X"]}, encoder.width))
+        models.append(({doc.text for doc in docs}, name, model))
+        return model
+
+    scores = out_of_fold_scores(DOCS, data, train, lambda scores: scores.logits, 3)
+    assert [name for _, name, _ in models] == ["half0", "half1", "half2"]
+    for fold, (texts, _, model) in enumerate(models):
+        assert texts == {doc.text for doc, other in zip(DOCS, fold_of, strict=True) if other != fold}
+        words = torch.from_numpy(np.repeat(fold_of[data.sentences.document] == fold, data.features.lengths))
+        alone = score_corpus(model, data.features, lambda scores: scores.logits)
+        assert words.any() and torch.allclose(scores[words], alone[words], atol=1e-5)
+
+
+def test_labels_in_one_fold_only_are_an_error() -> None:
+    docs = [
+        replace(doc, spans=doc.spans if fold else ()) for doc, fold in zip(DOCS, assign_folds(DOCS, 2), strict=True)
+    ]
+    data = training_set(crf_tagger(docs).model, [], Lost())
+    with pytest.raises(TrainingError, match="too few documents with labels for cross-fitting"):
+        out_of_fold_scores(docs, data, lambda docs, name: data.model, lambda scores: scores.logits)
+
+
+def test_exact_match_means_every_span_and_nothing_else() -> None:
     doc = Document("1", "a b c", spans=(Span(0, 1, "X", 0.5), Span(2, 3, "Y")))
     others = [replace(doc, spans=spans) for spans in (doc.spans[::-1], doc.spans[:1], (*doc.spans, Span(4, 5, "X")))]
     assert exact_match([doc] * 3, others).tolist() == [True, False, False]
@@ -121,10 +129,10 @@ def crf_tagger(docs: Sequence[Document]) -> Tagger:
     return Tagger(Model(encoder, head))
 
 
-def test_a_crf_knows_how_probable_its_best_sequence_is() -> None:
+def test_the_confidence_of_a_crf_is_the_probability_of_its_best_sequence() -> None:
     docs = [Document("1", "one two three four"), Document("2", ""), Document("3", "five")]
     tagger = crf_tagger(docs)
-    found, scores = scored(tagger, docs)
+    found, scores = predict_with_confidence(tagger, docs)
     assert [doc.text for doc in found] == [doc.text for doc in docs] and scores[1] == 1
     model, features = tagger.model.eval(), tagger.model.encoder.prepare([["one", "two", "three", "four"]])
     with torch.inference_mode():
@@ -140,24 +148,24 @@ def test_a_crf_knows_how_probable_its_best_sequence_is() -> None:
     assert scores[0] == pytest.approx(np.exp(max(values.values()) - total), rel=1e-4)
 
 
-def test_a_long_document_is_as_probable_as_all_its_windows() -> None:
+def test_the_confidence_of_a_long_document_is_that_of_all_its_windows() -> None:
     long = Document("long", " ".join(f"w{i % 40}" for i in range(700)))
-    _, [score] = scored(crf_tagger([long]), [long])
+    _, [score] = predict_with_confidence(crf_tagger([long]), [long])
     assert 0 <= score < 0.5
 
 
-def test_other_models_have_their_least_certain_span() -> None:
+def test_the_confidence_of_other_models_is_their_lowest_span_probability() -> None:
     class Fixed(LookupTagger):
         def predict(self, docs: Any) -> Any:
             spans = [(Span(0, 1, "X", 0.9), Span(2, 3, "X", 0.4)), (), (Span(0, 1, "X"),)]
             return (replace(doc, spans=mine) for doc, mine in zip(docs, spans, strict=True))
 
     docs = [Document(str(i), "a b") for i in range(3)]
-    assert scored(Fixed({}), docs)[1].tolist() == [0.4, 1.0, 1.0]
+    assert predict_with_confidence(Fixed({}), docs)[1].tolist() == [0.4, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("sentences", [0, 1, 200])
-def test_what_it_leaves_behind(sentences: int, tmp_path: Path) -> None:
+def test_the_confidence_file(sentences: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     scores = rng.random(sentences)
     calibration = calibrate(scores, rng.random(sentences) < scores)

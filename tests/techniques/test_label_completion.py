@@ -1,4 +1,4 @@
-"""Weak labels completed by predictions: word by word, against tags; and what is left of it for people."""
+"""Label completion: word by word, compared with tag sequences; and the files it writes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lacuner.techniques.label_completion import (
     SOURCE,
     complete,
     complete_all,
-    complete_by,
-    label_counts,
+    complete_weak,
+    count_labels,
     write_completed,
 )
 
@@ -144,15 +144,15 @@ def test_a_document_that_is_complete_stays_as_it_is() -> None:
     weak = words((0, 1, "X"), complete=True)
     assert complete(weak, words((2, 3, "Y"))) == (weak, {})
     bare = words(complete=True)
-    done = complete_by(LookupTagger({"cc": "Y"}), [bare, words(complete=False)])
-    assert done.docs == [bare] and done.trusted.tolist() == [1.0] and done.counts["empty"] == 1
+    done = complete_weak(LookupTagger({"cc": "Y"}), [bare, words(complete=False)])
+    assert done.docs == [bare] and done.labeled_share.tolist() == [1.0] and done.counts["empty"] == 1
 
 
 def test_broken_sentences_can_be_left_out() -> None:
     weak = [words((2, 3, "X"), complete=False), words((0, 4, "X"), complete=False)]
     pseudo, scores = [words((1, 5, "Y")), words((5, 6, "Y"))], np.array([0.25, 0.75])
     kept = complete_all(weak, pseudo, scores)
-    assert len(kept.docs) == 2 and kept.counts["broken"] == 1 and kept.trusted.tolist() == [1 / 8, 4 / 8]
+    assert len(kept.docs) == 2 and kept.counts["broken"] == 1 and kept.labeled_share.tolist() == [1 / 8, 4 / 8]
     left = complete_all(weak, pseudo, scores, "drop")
     assert [in_words(doc) for doc in left.docs] == [[(0, 4, "X"), (5, 6, "Y")]] and left.scores.tolist() == [0.75]
     assert left.weak == weak[1:] and left.pseudo == pseudo[1:] and dict(left.counts) == {"dropped": 1, "added": 1}
@@ -160,7 +160,7 @@ def test_broken_sentences_can_be_left_out() -> None:
 
 def test_what_it_leaves_behind(tmp_path: Path) -> None:
     weak = [words((0, 1, "X"), complete=False), words(complete=False)]
-    done = complete_by(LookupTagger({"aa": "X", "cc dd": "<Y> & co", "hh": "X"}), weak)
+    done = complete_weak(LookupTagger({"aa": "X", "cc dd": "<Y> & co", "hh": "X"}), weak)
     gold = [words((0, 1, "X"), complete=True)]
     write_completed(tmp_path, gold, done, np.array([0.5]))
     about = json.loads((tmp_path / "labels.json").read_text(encoding="utf-8"))
@@ -177,7 +177,7 @@ def test_what_it_leaves_behind(tmp_path: Path) -> None:
 
 
 def test_labels_are_counted() -> None:
-    assert label_counts([words((0, 2, "X"), (3, 4, "X"), (5, 6, "Y")), words()]) == {
+    assert count_labels([words((0, 2, "X"), (3, 4, "X"), (5, 6, "Y")), words()]) == {
         "documents": 2,
         "words": 16,
         "entities": {"X": 2, "Y": 1},

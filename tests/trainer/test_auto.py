@@ -1,4 +1,4 @@
-"""`auto`: it trains what it advises, says why, and goes on with what it began."""
+"""`auto`: it trains the advised recipe, logs why, and resumes what it started."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.noise import Noise, corrupt
 from lacuner.trainer import auto
-from lacuner.trainer.auto import AUTO, Asked
-from lacuner.trainer.train import settings_for, train
+from lacuner.trainer.auto import AUTO, AutoSettings
+from lacuner.trainer.train import load_recipe_config, train
 from lacuner.training import loop
-from lacuner.training.config import PlainConfig
+from lacuner.training.config import RecipeConfig
 from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import weights
 
@@ -33,18 +33,17 @@ def run(folder: Path, *settings: str, **data: Any) -> tuple[dict[str, Any], list
     torch.set_num_threads(1)
     said: list[str] = []
     given = data or {"weak": WEAK, "dev": DEV}
-    train(AUTO, Splits(**given), folder, Asked(settings=(*QUICK, *settings)), say=said.append)
+    train(AUTO, Splits(**given), folder, AutoSettings(settings=(*QUICK, *settings)), log=said.append)
     return json.loads((folder / "run.json").read_text())["identity"], said
 
 
-@pytest.mark.integration
 def test_it_trains_what_it_advises_and_says_why(tmp_path: Path) -> None:
     identity, said = run(tmp_path / "auto")
     assert identity["recipe"] == identity["why"]["recipe"] == "ensemble"
     assert "auto: the recipe is ensemble" in said
     assert all(f"  {reason}" in said for reason in identity["why"]["reasons"])
     assert "of the entities have no label" in identity["why"]["reasons"][0]
-    config = settings_for("ensemble", ["weak"], settings=QUICK)
+    config = load_recipe_config("ensemble", ["weak"], settings=QUICK)
     train("ensemble", Splits(weak=WEAK, dev=DEV), tmp_path / "named", config)
     assert weights(tmp_path / "auto") == weights(tmp_path / "named")
 
@@ -59,7 +58,7 @@ def test_advised_settings_are_taken_and_can_be_overruled(tmp_path: Path) -> None
     identity, said = run(tmp_path / "c", "head.kind=token", weak=complete, dev=DEV)
     assert identity["config"]["head"] == {**identity["config"]["head"], "kind": "token", "threshold": "argmax"}
     assert "auto: the recipe is trust" in said
-    assert any("does not go with the other settings" in line for line in said)
+    assert any("cannot be combined with your other settings and is not used" in line for line in said)
 
 
 def test_a_file_overrules_advised_settings_too(tmp_path: Path) -> None:
@@ -67,15 +66,13 @@ def test_a_file_overrules_advised_settings_too(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     for text, threshold in (("[head]\nthreshold = 'argmax'\n", "argmax"), ("[head]\ndropout = 0.1\n", "dev")):
         file.write_text(text)
-        config: Any = auto._config(advice, Asked(file=file))[0]
+        config: Any = auto._build_config(advice, AutoSettings(file=file))[0]
         assert config.head.threshold == threshold
     assert config.head.dropout == 0.1
 
 
 def test_settings_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
-    sentence = (
-        r"auto chose the recipe ensemble, and the settings do not fit it: there is no setting 'sampler'.*name a recipe"
-    )
+    sentence = r"auto chose the recipe ensemble, which these settings do not fit: there is no setting 'sampler'.*name the recipe"
     with pytest.raises(ConfigError, match=sentence):
         run(tmp_path / "r", "sampler=weighted")
     with pytest.raises(ConfigError, match=r"auto chose the recipe ensemble.*head\.kind"):
@@ -83,19 +80,18 @@ def test_settings_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.integration
-def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path / "whole", "train.checkpoint_seconds=0")
     left = 5
 
-    def learn(self: Any, *args: Any, then: Any = loop._Trainer._learn) -> Any:
+    def update(self: Any, *args: Any, then: Any = loop._Trainer._update) -> Any:
         nonlocal left
         left -= 1
         if left == 0:
             raise KeyboardInterrupt
         return then(self, *args)
 
-    monkeypatch.setattr(loop._Trainer, "_learn", learn)
+    monkeypatch.setattr(loop._Trainer, "_update", update)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "killed", "train.checkpoint_seconds=0")
     monkeypatch.undo()
@@ -104,61 +100,58 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pyt
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes(), name
 
 
-@pytest.mark.integration
-def test_a_run_goes_on_with_the_recipe_it_was_begun_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_resumes_with_the_recipe_it_was_started_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, _ = run(tmp_path / "r")
     monkeypatch.setattr(auto, "advise", lambda *_: Advice(recipe="trust", reasons=("The rules have changed.",)))
     again, said = run(tmp_path / "r")
-    assert again == first and "this run is finished already" in said and "auto: the recipe is ensemble" in said
+    assert again == first and "this run is already finished" in said and "auto: the recipe is ensemble" in said
     other, _ = run(tmp_path / "other")
     assert other["recipe"] == "trust"
-    with pytest.raises(ConfigError, match=r"another run is in this folder \(data\.weak\.documents is 150"):
+    with pytest.raises(ConfigError, match=r"this folder holds another run \(data\.weak\.documents is 150"):
         run(tmp_path / "r", weak=WEAK[:-1], dev=DEV)
 
 
-@pytest.mark.integration
 def test_gold_that_comes_later_is_not_passed_over(tmp_path: Path) -> None:
     run(tmp_path / "r")
-    with pytest.raises(ConfigError, match=r"begun without --gold, with which the recipe would be needle"):
+    with pytest.raises(ConfigError, match=r"started without --gold; with it the recipe would be needle"):
         run(tmp_path / "r", gold=DEMO.dev[100:250], weak=WEAK, dev=DEV)
     few = DEMO.dev[100:105]
-    assert "this run is finished already" in run(tmp_path / "r", gold=few, weak=WEAK, dev=DEV)[1], "too little to learn"
+    assert "this run is already finished" in run(tmp_path / "r", gold=few, weak=WEAK, dev=DEV)[1], "too little to learn"
 
 
-@pytest.mark.integration
 def test_why_it_was_chosen_does_not_make_it_another_run(tmp_path: Path) -> None:
-    config = settings_for("ensemble", ["weak"], settings=QUICK)
+    config = load_recipe_config("ensemble", ["weak"], settings=QUICK)
     run(tmp_path / "auto")
     said: list[str] = []
-    train("ensemble", Splits(weak=WEAK, dev=DEV), tmp_path / "auto", config, say=said.append)
-    assert "this run is finished already" in said
+    train("ensemble", Splits(weak=WEAK, dev=DEV), tmp_path / "auto", config, log=said.append)
+    assert "this run is already finished" in said
     train("ensemble", Splits(weak=WEAK, dev=DEV), tmp_path / "named", config)
     identity, said = run(tmp_path / "named")
-    assert "this run is finished already" in said and "why" not in identity
+    assert "this run is already finished" in said and "why" not in identity
 
 
 @pytest.mark.parametrize("why", ["[]", '{"recipe": 3}', '{"recipe": "magic", "reasons": []}', '"x"', "null"])
-def test_a_recorded_reason_that_is_none_is_not_believed(tmp_path: Path, why: str) -> None:
+def test_invalid_recorded_advice_is_ignored(tmp_path: Path, why: str) -> None:
     (tmp_path / "run.json").write_text('{"identity": {"recipe": "magic", "why": ' + why + "}}")
-    with pytest.raises(ConfigError, match="another run is in this folder"):
+    with pytest.raises(ConfigError, match="this folder holds another run"):
         run(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"identity": []}', '{"identity": 1}'])
 def test_a_broken_description_is_no_traceback(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
-    assert auto.begun_in(tmp_path) == {}
+    assert auto.stored_identity(tmp_path) == {}
 
 
 def test_the_encoder_has_a_say(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('[encoder]\nname = "hf:x"\n', encoding="utf-8")
     for asked, name in (
-        (Asked(), "tiny"),
-        (Asked(settings=('encoder.name="hf:some"', "train.epochs=2")), "hf:some"),
-        (Asked(file=tmp_path / "c.toml"), "hf:x"),
-        (Asked(settings=("train.epochs=2",)), "tiny"),
+        (AutoSettings(), "tiny"),
+        (AutoSettings(settings=('encoder.name="hf:some"', "train.epochs=2")), "hf:some"),
+        (AutoSettings(file=tmp_path / "c.toml"), "hf:x"),
+        (AutoSettings(settings=("train.epochs=2",)), "tiny"),
     ):
-        assert auto._encoder(asked) == name
+        assert auto._encoder_name(asked) == name
 
 
 def test_gold_alone_is_supervised(tmp_path: Path) -> None:
@@ -174,27 +167,26 @@ def test_nothing_to_learn_from(tmp_path: Path, weak: list[Document]) -> None:
 
 
 def test_what_it_needs() -> None:
-    with pytest.raises(ConfigError, match="the recipe auto needs --weak or --gold"):
-        settings_for(AUTO, ["dev"])
-    assert isinstance(settings_for(AUTO, ["weak"]), Asked)
+    with pytest.raises(ConfigError, match="recipe `auto` needs --weak or --gold"):
+        load_recipe_config(AUTO, ["dev"])
+    assert isinstance(load_recipe_config(AUTO, ["weak"]), AutoSettings)
 
 
 def test_settings_that_nobody_can_read_are_refused_before_any_data_is_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="a setting is written key=value"):
-        settings_for(AUTO, ["weak"], settings=["train.epochs"])
+        load_recipe_config(AUTO, ["weak"], settings=["train.epochs"])
     with pytest.raises(ConfigError, match=r"none\.toml: cannot read this file"):
-        settings_for(AUTO, ["weak"], tmp_path / "none.toml")
+        load_recipe_config(AUTO, ["weak"], tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("a = = b")
     with pytest.raises(ConfigError, match=r"bad\.toml: this is not TOML"):
-        settings_for(AUTO, ["weak"], tmp_path / "bad.toml")
+        load_recipe_config(AUTO, ["weak"], tmp_path / "bad.toml")
 
 
 def test_a_finished_config_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="hand them over as Asked"):
-        train(AUTO, Splits(weak=WEAK), tmp_path, PlainConfig())
+    with pytest.raises(ConfigError, match=r"name the recipe, or pass AutoSettings\("):
+        train(AUTO, Splits(weak=WEAK), tmp_path, RecipeConfig())
 
 
-@pytest.mark.integration
 def test_it_is_the_default_of_the_function(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     said: list[str] = []

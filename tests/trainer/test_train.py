@@ -67,13 +67,15 @@ def test_patience_without_dev_is_said(tmp_path: Path) -> None:
 def test_other_vectors_are_another_run(tmp_path: Path) -> None:
     vectors = tmp_path / "vectors.txt"
     settings = ("encoder.name=lstm", f"encoder.vectors={vectors}")
-    with pytest.raises(ConfigError, match=r"vectors\.txt: cannot read what encoder\.vectors names: No such file"):
+    with pytest.raises(
+        ConfigError, match=r"vectors\.txt: cannot read the file of setting encoder\.vectors: No such file"
+    ):
         run(tmp_path / "r", *settings)
     vectors.write_text("the 0.5 0.5\n")
     run(tmp_path / "r", *settings)
-    assert "this run is finished already" in run(tmp_path / "r", *settings)
+    assert "this run is already finished" in run(tmp_path / "r", *settings)
     vectors.write_text("the 0.5 0.6\n")
-    with pytest.raises(ConfigError, match=r"another run is in this folder \(contents\.encoder\.vectors is '"):
+    with pytest.raises(ConfigError, match=r"this folder holds another run \(contents\.encoder\.vectors is '"):
         run(tmp_path / "r", *settings)
 
 
@@ -83,10 +85,10 @@ def test_another_encoder_of_the_same_name_is_another_run(tmp_path: Path) -> None
         run(tmp_path / "r", name)
     run(tmp_path / "first")
     run(tmp_path / "r", name)
-    assert "this run is finished already" in run(tmp_path / "r", name)
+    assert "this run is already finished" in run(tmp_path / "r", name)
     shutil.move(tmp_path / "first", tmp_path / "moved")
     run(tmp_path / "first", seed=2)
-    with pytest.raises(ConfigError, match=r"another run is in this folder \(contents\.encoder\.name is '"):
+    with pytest.raises(ConfigError, match=r"this folder holds another run \(contents\.encoder\.name is '"):
         run(tmp_path / "r", name)
 
 

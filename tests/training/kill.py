@@ -53,7 +53,7 @@ def arm(point: str) -> None:
         return counted
 
     if kind == "step":
-        loop._Trainer._learn = kill_at_last_call(loop._Trainer._learn)  # type: ignore[method-assign]
+        loop._Trainer._update = kill_at_last_call(loop._Trainer._update)  # type: ignore[method-assign]
     elif kind == "stage":
         run.Stage.finish = kill_at_last_call(run.Stage.finish)  # type: ignore[method-assign]
     else:

@@ -55,7 +55,7 @@ def test_a_run_that_is_not_begun_touches_nothing(tmp_path: Path) -> None:
     Run(tmp_path / "r", {"seed": 1})
     assert not (tmp_path / "r").exists()
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="not empty, and not a run"), Run(tmp_path, {"seed": 1}).locked():
+    with pytest.raises(ConfigError, match="not empty and not a run"), Run(tmp_path, {"seed": 1}).locked():
         pass
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"], "not even a lock"
 

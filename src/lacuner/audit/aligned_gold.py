@@ -12,8 +12,8 @@ from lacuner.data import Document, Lost, Span, labels_of
 from lacuner.errors import ConfigError
 from lacuner.evaluate.align import align
 from lacuner.models.types import Annotation
-from lacuner.techniques.label_issues import Suspect, context
-from lacuner.training.identity import canonical
+from lacuner.techniques.label_issues import LabelIssue, context
+from lacuner.training.identity import sort_documents
 
 
 def align_gold(weak: Sequence[Document], gold: Sequence[Document]) -> list[tuple[Document, Document]]:
@@ -26,7 +26,7 @@ def align_gold(weak: Sequence[Document], gold: Sequence[Document]) -> list[tuple
         gold_spans[id(weak_docs[-1])] = gold_doc.spans
     return [
         (doc, replace(doc, spans=gold_spans[id(doc)], rejected=(), unsure=(), complete=False))
-        for doc in canonical(weak_docs)
+        for doc in sort_documents(weak_docs)
     ]
 
 
@@ -47,7 +47,7 @@ class UnlabeledEntity(NamedTuple):
 
     @property
     def context(self) -> str:
-        return context(Suspect("missing", self.document, self.span))
+        return context(LabelIssue("missing", self.document, self.span))
 
     def as_json(self) -> dict[str, Any]:
         start, end, label = self.span.key

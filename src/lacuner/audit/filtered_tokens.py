@@ -16,9 +16,9 @@ from lacuner.data import Document
 from lacuner.errors import CorpusError, ModelFileError
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.reporting.svg import Axes, Figure, LineStyle, Panel, line_style
-from lacuner.techniques.early_learning import smallest
-from lacuner.techniques.label_removal import VALUES, _texts
-from lacuner.training.identity import canonical
+from lacuner.techniques.early_learning import smallest_values
+from lacuner.techniques.label_removal import VALUES, text_hashes
+from lacuner.training.identity import sort_documents
 
 SHARES = tuple(0.1 * 2.0**power for power in range(-5, 4))
 """The shares of the paper, and larger ones for corpora in which more than half of the labels are missing."""
@@ -49,7 +49,7 @@ class FilteredTokens:
 
     def scores_at(self, share: float) -> tuple[float, float]:
         """Precision and recall if another share had been removed, by the O-values of the last epoch."""
-        removed = smallest(self.values[-1], np.ones(len(self.missing), dtype=bool), share)
+        removed = smallest_values(self.values[-1], np.ones(len(self.missing), dtype=bool), share)
         return _share(self.missing, removed), _share(removed, self.missing)
 
     def as_json(self) -> dict[str, float | int]:
@@ -72,8 +72,8 @@ def audit_filtered_tokens(run_folder: str | PathLike[str], gold: Iterable[Docume
         raise ModelFileError("this is not a run of two_step: it has no O-values", file=run_folder) from error
     except (OSError, KeyError, SafetensorError) as error:
         raise ModelFileError("the O-values of this run cannot be read", file=path) from error
-    docs = canonical(gold)
-    if not np.array_equal(_texts(docs).numpy(), texts):
+    docs = sort_documents(gold)
+    if not np.array_equal(text_hashes(docs).numpy(), texts):
         problem = f"the {len(docs):,} documents of --gold are not the {len(texts):,} that the run was trained on"
         raise CorpusError(problem, file=run_folder)
     return FilteredTokens(epochs, values, removed, _in_entity(docs, document, start, end))

@@ -35,7 +35,7 @@ from lacuner.evaluate import Count, Evaluation, score
 from lacuner.evaluate.significance import sentence_counts
 from lacuner.processes import read_request
 from lacuner.recipes import RECIPES
-from lacuner.trainer.train import Trained, train
+from lacuner.trainer.train import TrainingResult, train
 from lacuner.training.run_folder import installed_versions
 
 CODE = ("corpus", "noise", "models", "losses", "sampling", "training", "pretraining", "techniques", "recipes")
@@ -124,7 +124,7 @@ def _missampling_probe(splits: Splits, data: DataSet) -> MissamplingProbe | None
         return None  # gold and weak have different sentences
 
 
-def _model_config(trained: Trained) -> dict[str, Any] | None:
+def _model_config(trained: TrainingResult) -> dict[str, Any] | None:
     """Return the config of encoder and head after defaults were resolved."""
     model = getattr(trained.tagger, "model", None)
     return None if model is None else {"encoder": model.encoder.config(), "head": model.head.config()}

@@ -29,17 +29,17 @@ def augment(
     inputs: InputOptions,
 ) -> None:
     """Replace words by a masked LM's, labels unchanged."""
-    from lacuner.pretraining.augmenting import LEAST_TOP5, changes, masked_model_for
-    from lacuner.pretraining.augmenting import augment as augment_documents
+    from lacuner.pretraining.augmentation import MIN_TOP5, changed_documents, open_augmentation_model
+    from lacuner.pretraining.augmentation import augment as augment_documents
 
     refuse_overwriting({"--out": out}, corpus)
     reader = CorpusReader(corpus, inputs)
     docs = list(reader)
     reader.log_lost()
-    model = masked_model_for(encoder, docs, LEAST_TOP5 if least_top5 is None else least_top5)
+    model = open_augmentation_model(encoder, docs, MIN_TOP5 if least_top5 is None else least_top5)
     augmented = augment_documents(docs, model, rate, seed)
     log_lost(write(augmented, out), f"wrote {out}")
-    changed = list(changes(docs, augmented))
+    changed = list(changed_documents(docs, augmented))
     words, replaced = sum(len(words_of(doc)) for doc in docs), sum(count for *_, count in changed)
     if json:
         print_json({"documents": len(docs), "words": words, "changed": replaced, "out": str(out)})

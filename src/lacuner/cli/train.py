@@ -14,7 +14,7 @@ from lacuner.data import Splits
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
-    from lacuner.techniques.label_issues import Suspect, Suspects
+    from lacuner.techniques.label_issues import LabelIssue, LabelIssues
 
 ISSUES_SHOWN = 20
 FEW_MISSING = 0.02
@@ -40,16 +40,16 @@ def train(
 
     After training on weak labels, the mentions that the model finds and the labels lack are listed.
     """
-    from lacuner.trainer.train import settings_for
+    from lacuner.trainer.train import load_recipe_config
     from lacuner.trainer.train import train as train_documents
 
     files = {"weak": weak, "gold": gold, "dev": [dev] if dev else None}
     settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start_setting(recipe, from_)]
-    recipe_config = settings_for(recipe, [role for role, paths in files.items() if paths], config, settings)
+    recipe_config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], config, settings)
     if getattr(recipe_config, "start", "") is None:  # before anything is read
         raise ConfigError(f"recipe `{recipe}` needs --from RUN")
     trained = train_documents(recipe, Splits(**read_splits(files, inputs)), out, recipe_config, seed, log)
-    issues, model_folder = trained.suspects, trained.run.model_folder
+    issues, model_folder = trained.label_issues, trained.run.model_folder
     if json:
         facts = {"run": str(out), "recipe": trained.run.identity["recipe"], "model": str(model_folder)}
         print_json({**facts, "labels": trained.tagger.labels, **({} if issues is None else _count_issues(issues))})
@@ -76,15 +76,15 @@ def _start_setting(recipe: str, run: Path | None) -> list[str]:
     return [f"start={dumps(str(run))}"]
 
 
-def _count_issues(issues: Suspects) -> dict[str, int]:
-    names, doubtful = len(issues.names()), len(issues.doubtful)
+def _count_issues(issues: LabelIssues) -> dict[str, int]:
+    names, doubtful = len(issues.missing_names()), len(issues.doubtful)
     return {"labels_given": issues.labels, "missing": len(issues.missing), "names": names, "doubtful": doubtful}
 
 
-def _print_issues(issues: Suspects, out: Path) -> None:
+def _print_issues(issues: LabelIssues, out: Path) -> None:
     from lacuner.techniques.label_issues import context
 
-    names = issues.names()
+    names = issues.missing_names()
     echo(
         f"{issues.labels:,} labelled entities. The model found {len(issues.missing):,} unlabeled mentions "
         f"({len(names):,} distinct names) and disagrees with {len(issues.doubtful):,} labels."
@@ -102,7 +102,7 @@ def _print_issues(issues: Suspects, out: Path) -> None:
     if issues.doubtful:
         echo("probably wrong:")
     for issue in issues.doubtful[:ISSUES_SHOWN]:
-        score = _format_score(issue.instead.score if issue.instead else issue.span.score)
+        score = _format_score(issue.predicted.score if issue.predicted else issue.span.score)
         echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {_format_prediction(issue)})")
     echo(f"all mentions: {out / 'suspects.jsonl'}")
     if names:
@@ -116,9 +116,9 @@ def _format_score(score: float | None) -> str:
     return "    " if score is None else f"{score:.2f}"
 
 
-def _format_prediction(issue: Suspect) -> str:
+def _format_prediction(issue: LabelIssue) -> str:
     """The entity that the model predicts where it disagrees with a label."""
-    if issue.instead is None:
+    if issue.predicted is None:
         return "no entity"
-    text = " ".join(issue.document.text[issue.instead.start : issue.instead.end].split())
-    return f"{issue.instead.label} [{text}]"
+    text = " ".join(issue.document.text[issue.predicted.start : issue.predicted.end].split())
+    return f"{issue.predicted.label} [{text}]"

@@ -1,4 +1,4 @@
-"""Encoders with a head that guesses hidden words: new ones to pre-train, finished ones to use."""
+"""Masked language models: new ones to pre-train, and finished ones to augment with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from lacuner.corpus.words import words_of
+from lacuner.corpus.words import word_texts
 from lacuner.data import Document
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.config import EncoderConfig
@@ -18,19 +18,23 @@ from lacuner.models.storage import load_model
 from lacuner.models.types import SubwordEncoder
 
 
-def vocabulary_of(sentences: Iterable[Sequence[str]], least: int, most: int) -> list[str]:
-    """The most frequent words, those that occur equally often by their spelling."""
+def build_vocabulary(sentences: Iterable[Sequence[str]], min_count: int, max_size: int) -> list[str]:
+    """The most frequent words; ties are ordered alphabetically.
+
+    >>> build_vocabulary([["b", "a"], ["a", "b", "c"]], min_count=2, max_size=10)
+    ['a', 'b']
+    """
     counts = Counter(chain.from_iterable(sentences))
-    words = sorted((word for word, times in counts.items() if times >= least), key=lambda word: (-counts[word], word))
+    words = [word for word, count in counts.items() if count >= min_count]
     if len(words) < 2:
-        raise TrainingError(f"there are not two words in this text that occur {least} times: nothing can be guessed")
-    return words[:most]
+        raise TrainingError(f"fewer than two words occur {min_count} times in this text: there is nothing to predict")
+    return sorted(words, key=lambda word: (-counts[word], word))[:max_size]
 
 
 def new_masked_model(
-    config: EncoderConfig, docs: Sequence[Document], least: int, most: int
+    config: EncoderConfig, docs: Sequence[Document], min_count: int, max_size: int
 ) -> tuple[MaskedLanguageModel, str]:
-    """An encoder with a masked-word head, and in words where the head is from."""
+    """An encoder with a masked-LM head to pre-train, and a phrase for the log about its head."""
     kind, place = parse_encoder_name(config.name)
     if kind == "run":
         model = load_model(place)
@@ -43,20 +47,20 @@ def new_masked_model(
 
         head, own = open_masked_head(place, encoder)
         return MaskedLanguageModel(encoder, head), "its own head" if own else "a new head, tied to its embeddings"
-    sentences = [[doc.text[start:end] for start, end in words_of(doc)] for doc in docs]
-    vocabulary = vocabulary_of(sentences, least, most)
+    sentences = [word_texts(doc) for doc in docs]
+    vocabulary = build_vocabulary(sentences, min_count, max_size)
     if config.name == "lstm":
         encoder = lstm_from_words([*sentences, [MASK]], vectors=config.vectors)
     else:
         encoder = open_encoder(config, docs)
     if encoder.is_transformer:
-        raise ConfigError(f"{config.name} has no masked-word head: pre-train the checkpoint that it came from")
+        raise ConfigError(f"{config.name} has no masked-LM head: pre-train the checkpoint that it was made from")
     model = MaskedLanguageModel(encoder, MaskedWordHead(encoder.width, vocabulary))
     return model, f"a vocabulary of {len(vocabulary):,} words"
 
 
 def open_masked_model(config: EncoderConfig) -> MaskedLanguageModel | None:
-    """The encoder of a pre-training run, or a checkpoint with a head of its own, as it is; None for all others."""
+    """The masked language model of a pre-training run, or of a checkpoint with its own head; None for all others."""
     kind, place = parse_encoder_name(config.name)
     if kind == "run":
         model = load_model(place)
@@ -69,6 +73,6 @@ def open_masked_model(config: EncoderConfig) -> MaskedLanguageModel | None:
         try:
             head, own = open_masked_head(place, encoder)
         except ConfigError:
-            return None  # its tokenizer knows no mask
+            return None  # the tokenizer has no mask token
         return MaskedLanguageModel(encoder, head) if own else None
     return None

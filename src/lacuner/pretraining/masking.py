@@ -1,8 +1,12 @@
-"""Hiding words and guessing them: the step of masked pre-training, and how well hidden words are guessed."""
+"""Masked language modelling on prepared sentences: masking, the training step, and held-out accuracy.
+
+A unit is what can be masked: a word for `tiny` and `lstm`, a sub-word for Hugging Face encoders.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from math import exp
 
@@ -10,89 +14,157 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lacuner.models.heads.masked import MASK, MaskedWordHead
 from lacuner.models.inference import infer_batches
 from lacuner.models.model import MaskedLanguageModel
-from lacuner.models.ragged import pad_rows
-from lacuner.pretraining.units import AS_IT_IS, Units
-from lacuner.training.loop import HeldOut, Step, StepLoss
+from lacuner.models.ragged import offsets_of, pad_rows, run_positions
+from lacuner.models.types import Batch, Features
+from lacuner.training.loop import DevMetrics
+from lacuner.training.steps import Step, StepLoss
 
+UNCHANGED = -1
+"""In inputs: the unit stays as it is. In targets and ids: nothing to predict, or not in the vocabulary."""
 MASKED, RANDOM = 0.8, 0.1
-"""What becomes of a unit that is to be guessed: hidden, or replaced by any other; else it stays (BERT's shares)."""
+"""Shares of the selected units that are masked, or replaced by a random unit; the others stay (as in BERT)."""
 
 
 @dataclass(frozen=True)
-class Hidden:
-    """What is read in place of each unit of a row (or `AS_IT_IS`), and what is to be guessed there (or `AS_IT_IS`)."""
+class Units:
+    """The units of prepared sentences in one row, `[units]`."""
+
+    features: Features
+    ids: np.ndarray
+    """The id of each unit in the vocabulary of the masked-LM head, or `UNCHANGED`."""
+    offsets: np.ndarray
+    """Where each sentence's units start, and where the row ends: `[sentences + 1]`."""
+    word: np.ndarray
+    """Index of the word, counted through all sentences, that each unit belongs to."""
+    rows: np.ndarray | None
+    """Word encoders: the feature rows of the vocabulary and, last, of the mask. None for sub-words."""
+
+    def collate(self, model: MaskedLanguageModel, indices: np.ndarray, inputs: np.ndarray) -> Batch:
+        """A batch of sentences in which `inputs` `[units]` replaces units by id, except where it is `UNCHANGED`."""
+        features = self.features
+        positions, real = pad_rows(self.offsets, indices)
+        if self.rows is None:
+            batch = model.encoder.collate(features, indices)
+            ids, new = batch.tensors["ids"], torch.from_numpy(inputs[positions] if len(inputs) else positions)
+            changed = torch.from_numpy(real) & (new >= 0)
+            before = int(batch.tensors["first"][:, 0].max())  # special tokens at the start of each sentence
+            row, column = changed.nonzero(as_tuple=True)
+            ids[row, column + before] = new[changed]
+            batch.tensors["shape"][row, column + before] = 0  # the shape would reveal the masked word
+            return batch
+        at = positions[real]
+        rows = np.where(inputs[at] >= 0, self.rows[inputs[at]], features.arrays["row"][at])
+        lengths = features.lengths[indices]
+        arrays = {**features.arrays, "row": rows, "offsets": offsets_of(lengths)}
+        return model.encoder.collate(Features(lengths, lengths, arrays), np.arange(len(lengths)))
+
+    def encode(self, model: MaskedLanguageModel, batch: Batch) -> Tensor:
+        """Vectors `[batch, units, width]`; those of padding are meaningless."""
+        if self.rows is not None:
+            return model.encoder(batch)
+        pieces = model.subword_encoder.pieces(batch)
+        return pieces[:, int(batch.tensors["first"][:, 0].max()) :]
+
+
+def prepare_units(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]]) -> Units:
+    """Prepare sentences for masked language modelling, once per corpus."""
+    if isinstance(model.head, MaskedWordHead):
+        return _prepare_words(model, sentences)
+    features = model.encoder.prepare(sentences)
+    arrays = features.arrays
+    sizes = np.diff(arrays["piece_offsets"])[arrays["row"]]
+    ids = arrays["pieces"][run_positions(arrays["piece_offsets"][arrays["row"]], sizes)]
+    word = np.repeat(np.arange(len(sizes)), sizes)
+    return Units(features, ids, offsets_of(features.costs), word, None)
+
+
+def _prepare_words(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]]) -> Units:
+    vocabulary = model.head.labels
+    # the vocabulary is prepared as one more sentence, so that each of its words has a feature row
+    features = model.encoder.prepare([*sentences, [*vocabulary, MASK]])
+    row, offsets = features.arrays["row"], features.arrays["offsets"]
+    words, vocabulary_rows = row[: offsets[-2]], row[offsets[-2] :]
+    id_of_row = np.full(int(row.max()) + 1, UNCHANGED, dtype=np.int64)
+    id_of_row[vocabulary_rows[:-1]] = np.arange(len(vocabulary))
+    arrays = {**features.arrays, "row": words, "offsets": offsets[:-1]}
+    corpus = replace(features, lengths=features.lengths[:-1], costs=features.costs[:-1], arrays=arrays)
+    return Units(corpus, id_of_row[words], offsets[:-1], np.arange(len(words)), vocabulary_rows)
+
+
+@dataclass(frozen=True)
+class MaskedCorpus:
+    """What the encoder reads in place of each unit, and what it has to predict there; `UNCHANGED` for nothing."""
 
     inputs: np.ndarray
-    wanted: np.ndarray
+    targets: np.ndarray
 
 
-def hide(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> Hidden:
-    """Draw what is to be guessed, a share of all units, or of all words; randomness is torch's own."""
-    numbers, head = units.numbers, model.head
+def mask_units(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> MaskedCorpus:
+    """Select a share of the units (or of the words) at random and mask them, with torch's generator."""
+    ids, head = units.ids, model.head
     words = int(units.word[-1]) + 1 if len(units.word) else 0
-    chance = torch.rand(words).numpy()[units.word] if whole_words else torch.rand(len(numbers)).numpy()
-    chosen = (chance < rate) & (numbers >= 0)
-    fate, other = torch.rand(len(numbers)).numpy(), torch.randint(head.size, (len(numbers),)).numpy()
-    inputs = np.where(fate < MASKED, head.mask, np.where(fate < MASKED + RANDOM, other, AS_IT_IS))
-    return Hidden(np.where(chosen, inputs, AS_IT_IS), np.where(chosen, numbers, AS_IT_IS))
+    chance = torch.rand(words).numpy()[units.word] if whole_words else torch.rand(len(ids)).numpy()
+    selected = (chance < rate) & (ids >= 0)
+    action, other = torch.rand(len(ids)).numpy(), torch.randint(head.size, (len(ids),)).numpy()
+    inputs = np.where(action < MASKED, head.mask, np.where(action < MASKED + RANDOM, other, UNCHANGED))
+    return MaskedCorpus(np.where(selected, inputs, UNCHANGED), np.where(selected, ids, UNCHANGED))
 
 
-def guess_step(units: Units, model: MaskedLanguageModel, hidden: Hidden) -> Step:
-    """The step of an epoch: a mean over what is to be guessed."""
+def masked_lm_step(units: Units, model: MaskedLanguageModel, masked: MaskedCorpus) -> Step:
+    """The training step of an epoch: the mean loss over the units to predict."""
 
     def step(indices: np.ndarray) -> StepLoss:
-        vectors, wanted = _at(units, model, indices, hidden.inputs, hidden.wanted)
-        losses = model.head.losses(vectors, wanted)
-        count, words = float(len(wanted)), float(units.features.lengths[indices].sum())
+        vectors, targets = _at_targets(units, model, masked, indices)
+        losses = model.head.losses(vectors, targets)
+        count, words = float(len(targets)), float(units.features.lengths[indices].sum())
         return StepLoss(losses.sum(), count, count, words)
 
     return step
 
 
-def _at(
-    units: Units, model: MaskedLanguageModel, indices: np.ndarray, inputs: np.ndarray, wanted: np.ndarray
+def _at_targets(
+    units: Units, model: MaskedLanguageModel, masked: MaskedCorpus, indices: np.ndarray
 ) -> tuple[Tensor, Tensor]:
-    """The vectors of the units of some sentences where something is wanted, and what."""
+    """Vectors `[n, width]` and ids `[n]` of the units to predict in these sentences."""
     device = next(model.parameters()).device
     positions, real = pad_rows(units.offsets, indices)
-    asked = np.where(real, wanted[positions], AS_IT_IS)
-    vectors = units.vectors(model, units.collate(model, indices, inputs).to(device))
-    at = torch.from_numpy(asked != AS_IT_IS).to(device)
-    return vectors[:, : asked.shape[1]][at], torch.from_numpy(asked).to(device)[at]
+    targets = np.where(real, masked.targets[positions], UNCHANGED)
+    vectors = units.encode(model, units.collate(model, indices, masked.inputs).to(device))
+    at = torch.from_numpy(targets != UNCHANGED).to(device)
+    return vectors[:, : targets.shape[1]][at], torch.from_numpy(targets).to(device)[at]
 
 
-def measure(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> HeldOut:
-    """How well each unit is guessed when it is hidden, in as many rounds as it takes.
+def measure_masked_lm(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> DevMetrics:
+    """Top-1 and top-5 accuracy and perplexity when every unit is masked once, a share `rate` at a time.
 
-    Units that the head has no number for count as never guessed, but have no place in the perplexity.
+    Units outside the vocabulary count as errors, but do not enter the perplexity.
     """
     rounds = max(round(1 / rate), 1)
-    draw = np.random.default_rng(0).integers(rounds, size=len(units.numbers))
-    drawn = draw[units.word] if whole_words else draw
+    draw = np.random.default_rng(0).integers(rounds, size=len(units.ids))
+    round_of = draw[units.word] if whole_words else draw
     sums = np.zeros(3)
-    for turn in range(rounds):
-        chosen = drawn == turn
-        inputs = np.where(chosen, model.head.mask, AS_IT_IS)
-        wanted = np.where(chosen, units.numbers, AS_IT_IS)
-        compute = partial(_guessed, units, model, inputs, wanted)
+    for number in range(rounds):
+        selected = round_of == number
+        inputs = np.where(selected, model.head.mask, UNCHANGED)
+        masked = MaskedCorpus(inputs, np.where(selected, units.ids, UNCHANGED))
+        compute = partial(_count_correct, units, model, masked)
         sums += sum((counts for _, counts in infer_batches(model, units.features, compute)), np.zeros(3))
-    known = int((units.numbers >= 0).sum())
-    first, five, loss = sums.tolist()
-    count, perplexity = max(len(units.numbers), 1), exp(min(loss / max(known, 1), 50.0))
-    row = {"top1": round(first / count, 6), "top5": round(five / count, 6), "perplexity": round(perplexity, 4)}
-    return HeldOut(1 / perplexity, row)
+    known = int((units.ids >= 0).sum())
+    top1, top5, loss = sums.tolist()
+    count, perplexity = max(len(units.ids), 1), exp(min(loss / max(known, 1), 50.0))
+    row = {"top1": round(top1 / count, 6), "top5": round(top5 / count, 6), "perplexity": round(perplexity, 4)}
+    return DevMetrics(1 / perplexity, row)
 
 
-def _guessed(
-    units: Units, model: MaskedLanguageModel, inputs: np.ndarray, masked: np.ndarray, indices: np.ndarray
-) -> np.ndarray:
-    """How many are the first guess, how many are among the first five, and the sum of their losses."""
-    vectors, wanted = _at(units, model, indices, inputs, masked)
-    if not len(wanted):
+def _count_correct(units: Units, model: MaskedLanguageModel, masked: MaskedCorpus, indices: np.ndarray) -> np.ndarray:
+    """Number of correct first predictions, of hits among the first five, and the summed loss."""
+    vectors, targets = _at_targets(units, model, masked, indices)
+    if not len(targets):
         return np.zeros(3)
-    logs = model.head.log_probs(vectors)
-    best = logs.topk(min(5, logs.shape[-1]), dim=-1).indices == wanted.unsqueeze(-1)
-    loss = -logs.gather(1, wanted.unsqueeze(-1)).double().sum()
-    return np.array([float(best[:, 0].sum()), float(best.sum()), float(loss)])
+    log_probs = model.head.log_probs(vectors)
+    hits = log_probs.topk(min(5, log_probs.shape[-1]), dim=-1).indices == targets.unsqueeze(-1)
+    loss = -log_probs.gather(1, targets.unsqueeze(-1)).double().sum()
+    return np.array([float(hits[:, 0].sum()), float(hits.sum()), float(loss)])

@@ -1,16 +1,15 @@
-"""Domain pre-training, from documents to a finished run folder: an encoder that has read the texts, without labels.
+"""Domain-adaptive pre-training: train an encoder on unlabeled text with masked language modelling.
 
-What it does: hides some of the words (sub-words, for Hugging Face encoders) and teaches the encoder to guess them from
-    the others. Labels are never looked at. The encoder and its head are kept: `--encoder run:PATH` uses them.
-Assumes: that the texts are like those in which names are to be found.
-Departs from the authors: they do not say which share is hidden, and how; ours is BERT's. Encoders from nothing take
-    many passes, where a pretrained one takes one. The epoch that guesses best in held-out text is kept.
+What it does: masks some of the words (sub-words, for Hugging Face encoders) and trains the encoder to predict them.
+    Labels are ignored. The encoder and its head are saved: `--encoder run:PATH` uses them.
+Assumes: that the text is like the text in which entities are to be found.
+Departs from the authors: they do not state how they mask; ours is BERT's way. Encoders trained from scratch take many
+    epochs, a pre-trained one takes one. The epoch with the lowest perplexity on held-out text is kept.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,21 +27,22 @@ from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model, save
 from lacuner.models.windows import cut_sentences
 from lacuner.pretraining.masked_lm import new_masked_model
-from lacuner.pretraining.masking import guess_step, hide, measure
-from lacuner.pretraining.units import prepare_units
-from lacuner.training.config import TrainConfig, resolved
-from lacuner.training.identity import canonical, identity_of, in_role
-from lacuner.training.loop import Step, fit
+from lacuner.pretraining.masking import mask_units, masked_lm_step, measure_masked_lm, prepare_units
+from lacuner.training.config import TrainConfig
+from lacuner.training.dataset import assign_folds
+from lacuner.training.identity import run_identity, set_complete, sort_documents
+from lacuner.training.loop import fit
 from lacuner.training.run_folder import Row, Run, quiet
+from lacuner.training.steps import Step
 
-SCRATCH_EPOCHS, PRETRAINED_EPOCHS = 30, 1
+FROM_SCRATCH_EPOCHS, PRETRAINED_EPOCHS = 30, 1
 
 
 class PretrainTraining(TrainConfig):
-    """How to train."""
+    """Optimisation settings of pre-training."""
 
     epochs: int = Field(0, ge=0)
-    """Passes over the text; 0: 30 for an encoder that starts from nothing, one for any other."""
+    """Number of passes over the text; by default (0) 30 from scratch, 1 for a Hugging Face encoder."""
 
 
 class PretrainConfig(Config):
@@ -51,25 +51,25 @@ class PretrainConfig(Config):
     encoder: EncoderConfig = EncoderConfig()
     train: PretrainTraining = PretrainTraining()
     rate: float = Field(0.15, gt=0, lt=1)
-    """The share of the words (or sub-words) that is to be guessed."""
+    """Share of the words (or sub-words) to predict."""
     whole_words: bool = False
-    """Hide all sub-words of a word or none; where units are words already it changes nothing."""
+    """Whole-word masking: all sub-words of a word or none; no effect for word encoders."""
     held_out: float = Field(0.05, gt=0, lt=1)
-    """The share of the documents that is not learned from, but guessed in."""
+    """Share of the documents held out for evaluation."""
     least: int = Field(2, ge=1)
-    """`tiny`, `lstm`: a word that is seen less often is not guessed."""
+    """Minimum frequency of a word in the vocabulary (`tiny`, `lstm`)."""
     most: int = Field(50_000, ge=2)
-    """`tiny`, `lstm`: so many words are guessed at most, the most frequent ones."""
+    """Maximum size of the vocabulary (`tiny`, `lstm`)."""
 
 
 @dataclass(frozen=True)
-class Pretrained:
-    """A finished pre-training."""
+class PretrainingResult:
+    """A finished pre-training run."""
 
     model: MaskedLanguageModel
     run: Run
     held_out: Row
-    """Top 1 and top 5 accuracy and perplexity in held-out text, of the epoch that was kept; of a finished run top 5."""
+    """Top-1 and top-5 accuracy and perplexity of the best epoch on held-out text; only top-5 if the run was loaded."""
 
 
 def pretrain(
@@ -77,57 +77,64 @@ def pretrain(
     out: str | PathLike[str],
     config: PretrainConfig | None = None,
     seed: int = 1,
-    say: Callable[[str], None] = quiet,
-) -> Pretrained:
-    """Pre-train an encoder on texts, or go on with that; a finished run is loaded."""
+    log: Callable[[str], None] = quiet,
+) -> PretrainingResult:
+    """Pre-train an encoder on text; an interrupted run resumes, a finished one is loaded.
+
+    Args:
+        docs: documents; their labels are ignored.
+        out: run folder.
+        config: settings.
+        seed: random seed.
+        log: receives one line per epoch.
+    """
     config = config if config is not None else PretrainConfig()
-    bare = canonical(replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in in_role(docs, False))
-    run = Run(out, identity_of("pretrain", seed, config, {"text": bare}), say)
+    bare = (replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in set_complete(docs, False))
+    texts = sort_documents(bare)
+    run = Run(out, run_identity("pretrain", seed, config, {"text": texts}), log)
     with run.locked():
         if run.finished:
-            say("this run is finished already")
+            log("this run is already finished")
             model: Any = load_model(run.model_folder)
-            return Pretrained(model, run, {"top5": model.head.top5})
-        model, best = _train(bare, config, run)
+            return PretrainingResult(model, run, {"top5": model.head.top5})
+        model, best = _train(texts, config, run)
         save(model, run.model_folder)
         run.finish(best)
-    return Pretrained(model, run, best)
+    return PretrainingResult(model, run, best)
 
 
 def _train(docs: Sequence[Document], config: PretrainConfig, run: Run) -> tuple[MaskedLanguageModel, Row]:
-    kept, held_out = _split(docs, config.held_out)
+    training, held_out = _hold_out(docs, config.held_out)
     torch.manual_seed(run.seed_for("weights", "pretrain"))
-    model, about = new_masked_model(config.encoder, kept, config.least, config.most)
-    units, test = (prepare_units(model, cut_sentences(part, model.encoder).words) for part in (kept, held_out))
-    if not len(units.numbers) or not len(test.numbers):
-        raise TrainingError("there are no words to learn from: pre-training needs text")
-    run.say(
-        f"pre-training on {len(kept):,} documents, {int(units.features.lengths.sum()):,} words, with {about}; "
+    model, head = new_masked_model(config.encoder, training, config.least, config.most)
+    units, test = (prepare_units(model, cut_sentences(part, model.encoder).words) for part in (training, held_out))
+    if not len(units.ids) or not len(test.ids):
+        raise TrainingError("there are no words to train on: pre-training needs text")
+    run.log(
+        f"pre-training on {len(training):,} documents, {int(units.features.lengths.sum()):,} words, with {head}; "
         f"{len(held_out):,} documents are held out"
     )
-
-    hidden = config.rate, config.whole_words
+    masking = config.rate, config.whole_words
 
     def make_step(epoch: int) -> Step:
-        return guess_step(units, model, hide(units, model, *hidden))
+        return masked_lm_step(units, model, mask_units(units, model, *masking))
 
-    settings = resolved(config.train, model, units.features)
+    settings = config.train.resolve(model, units.features)
     if not settings.epochs:
-        scratch = not model.encoder.is_transformer
-        settings = settings.model_copy(update={"epochs": SCRATCH_EPOCHS if scratch else PRETRAINED_EPOCHS})
+        settings = settings.with_epochs(PRETRAINED_EPOCHS if model.encoder.is_transformer else FROM_SCRATCH_EPOCHS)
     with run.stage("pretrain") as stage:
-        rows = fit(model, units.features, make_step, settings, stage, partial(measure, test, model, *hidden))
+        rows = fit(model, units.features, make_step, settings, stage, partial(measure_masked_lm, test, model, *masking))
     best: Row = min((row["dev"] for row in rows), key=lambda row: float(row["perplexity"]))
     model.head.top5 = float(best["top5"])
     return model, best
 
 
-def _split(docs: Sequence[Document], share: float) -> tuple[list[Document], list[Document]]:
-    """Documents to learn from, and those held out: the ones with the smallest hashes, at least one."""
-    order = sorted(docs, key=lambda doc: hashlib.sha256(doc.text.encode("utf-8", "surrogatepass")).digest())
-    order = [doc for doc in order if doc.text.strip()]
-    if len(order) < 2:
-        raise TrainingError("pre-training needs two documents at least: one to learn from, and one to guess in")
-    count = max(round(share * len(order)), 1)
-    chosen = {id(doc) for doc in order[:count]}
-    return [doc for doc in docs if id(doc) not in chosen], order[:count]
+def _hold_out(docs: Sequence[Document], share: float) -> tuple[list[Document], list[Document]]:
+    """Documents to train on, and every n-th one (by text) held out; at least one of each."""
+    with_text = [doc for doc in docs if doc.text.strip()]
+    if len(with_text) < 2:
+        raise TrainingError("pre-training needs at least two documents with text: one to train on, one to hold out")
+    fold_of = assign_folds(with_text, min(max(round(1 / share), 2), len(with_text)))
+    held_out = [doc for doc, fold in zip(with_text, fold_of, strict=True) if fold == 0]
+    chosen = {id(doc) for doc in held_out}
+    return [doc for doc in docs if id(doc) not in chosen], held_out

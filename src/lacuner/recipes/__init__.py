@@ -1,8 +1,8 @@
-"""The recipes: one file a paper, listed by hand.
+"""The recipes: one file per paper or baseline, listed by hand.
 
-A recipe is a module with `NEEDS` (the data it cannot do without; dev it may always have), `USES` (what else it can
-use), `Config` and `train(splits, config, run) -> Tagger`. It never sees any other data. Its docstring, under fixed
-headings, is what `lacuner recipes` shows.
+A recipe is a module with `NEEDS` (the data it cannot do without; dev is always optional), `GROUP` and `PAPER` (for
+`lacuner recipes`), `Config` and `train(splits, config, run) -> Tagger`. It never sees any other data. Its docstring has
+fixed headings, which `lacuner recipes NAME` shows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""No model at all: find again the names that the weak labels name.
+"""No model: match the labeled names again, as a gazetteer would.
 
-What it does: learns the labelled names by heart, each with its most frequent label, and finds them word for word.
-Assumes: that names do not change and mean one thing; it can never find one that nobody labelled.
+What it does: collects the labeled surface forms, each with its most frequent label, and matches them exactly.
+Assumes: that names are spelled the same everywhere and have one meaning; it never finds a name that is not labeled.
 Needs: weak.
 Costs: nothing.
-Departs from the authors: there are none; it says what the dictionary is worth before anything is learned.
+Departs from the authors: none to depart from; it shows what the gazetteer is worth before anything is trained.
 Reference: none.
 """
 
@@ -17,6 +17,8 @@ from lacuner.models.lookup import LookupTagger, build_lookup_tagger
 from lacuner.training.run_folder import Run
 
 NEEDS = ("weak",)
+GROUP = "baselines"
+PAPER = ""
 
 
 class Config(BaseConfig):
@@ -24,9 +26,9 @@ class Config(BaseConfig):
 
 
 def train(splits: Splits, config: Config, run: Run) -> LookupTagger:
-    """Learn the names of `splits.weak`."""
+    """Collect the labeled names of `splits.weak`."""
     tagger = build_lookup_tagger(splits.weak or ())
     if not tagger.names:
         raise TrainingError("there is no labelled span in the training data: nothing can be learned from it")
-    run.say(f"dictionary: {len(tagger.names):,} names learned by heart")
+    run.log(f"dictionary: {len(tagger.names):,} distinct names")
     return tagger

@@ -1,153 +1,176 @@
-"""Take a few unlabelled spans for negatives, new ones in every step, and say nothing of the others.
+"""Negative sampling: train on the labeled spans and a few sampled unlabeled ones.
 
-What it does: a span model learns from every labelled span and, in a sentence of n words, from `ceil(rate * n)` of the
-    unlabelled ones. An unlabelled entity is seldom among them, so it is seldom taught as "no entity". The `uniform`
-    sampler takes all alike; the `weighted` one prefers spans that the model itself is unsure of and that do not look
-    like entities.
-Assumes: that labels are right, and that what is missing is missing at random; entities must be few among all spans. Use
-    it first: for labels with gaps, be they a few or most, when nothing else is known of them.
-Needs: weak; with dev it chooses a threshold too.
-Costs: one training of a span model, about as long as `trust`; one more for each rate that it is to choose from, and
-    twice as long with a held-out oracle.
-Departs from the authors: spans have a greatest width; documents that are complete give all their negatives; spans that
-    touch an unsure one are never drawn. The head has one hidden layer of 96 with start, end and width by default
-    (`head.variant=product` is theirs, but for its size), dropout 0.3, the optimizer of all our recipes, and there are
-    0.5 negatives a word. A threshold is chosen on dev. The model's own opinion is that of the step, with dropout.
+What it does: a span classifier is trained on every labeled span and, in a sentence of n words, on `ceil(rate * n)` of
+    the unlabeled spans, sampled anew in every step. An unlabeled entity is rarely among them, so it is rarely trained
+    as a negative. The `uniform` sampler treats all unlabeled spans alike; the `weighted` one prefers spans that the
+    model is uncertain about and that do not look like entities.
+Assumes: that labels are right and missing at random, and that entities are few among all spans. A good first choice
+    for incomplete labels when nothing else is known about them.
+Needs: weak; with dev it also tunes the decision threshold.
+Costs: one training run of a span classifier, about as long as `trust`; one more for each rate to choose from.
+Departs from the authors: spans have a maximum width; complete documents contribute all their negatives; spans that
+    overlap an unsure one are never sampled. The head has one hidden layer of 96 with start, end and width by default
+    (`head.variant=product` is theirs, except for its size), dropout 0.3, the optimiser of all our recipes, and there
+    are 0.5 negatives per word. The threshold is tuned on dev. Uncertainty is measured in the step itself, with dropout.
 Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity problem in named entity recognition"; Li, Liu
     and Shi (2022), "Rethinking negative sampling for handling missing entity annotations".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import sqrt
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.config import OnlyWith
 from lacuner.data import Document, Lost, Splits
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.models.config import EncoderConfig, SpanHeadConfig
+from lacuner.models.config import SpanHeadConfig
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import SpanScores, Targets
 from lacuner.sampling.span_negatives import (
     Margin,
+    Rank,
     negatives_per_sentence,
     sample_by_rank,
     sample_negatives,
     sampling_weights,
     span_entropy,
 )
-from lacuner.techniques.cross_fitting import judged_by_halves
+from lacuner.techniques.cross_fitting import out_of_fold_scores
 from lacuner.training.callbacks import TrainingCallback
-from lacuner.training.config import TrainConfig
-from lacuner.training.dataset import SpanSet, span_set
-from lacuner.training.loop import Step, StepLoss
+from lacuner.training.config import RecipeConfig
+from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import Learned, best_on_dev, learn_in_stage, new_model, new_span_set
+from lacuner.training.stage import Selection, StageResult, best_on_dev, new_model, train_stage
+from lacuner.training.steps import Step, loss_step
 
 NEEDS = ("weak",)
+GROUP = "recommended"
+PAPER = "Li et al., 2021 and 2022"
 
 _WEIGHTED = OnlyWith("sampler", ("weighted",))
 
 
-class Config(BaseConfig):
+class Ablation(BaseConfig):
+    """Switches that only experiments need."""
+
+    rank: Rank | None = None
+    """Sample the spans of top, middle or bottom uncertainty instead (an experiment of the paper)."""
+    margin: Margin = "all"
+    """Weighted sampler: whether the margin of O is taken over all classes, O included, or over the types alone."""
+    uniform_epochs: int = Field(0, ge=0)
+    """Weighted sampler: number of first epochs that sample uniformly."""
+    oracle: Literal["self", "heldout"] = "self"
+    """Where uncertainty comes from: the model itself, or cross-fitted models that did not train on the document."""
+
+
+class Config(RecipeConfig):
     """Settings of `negative_sampling`."""
 
-    encoder: EncoderConfig = EncoderConfig()
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "margin": "ablation.margin",
+        "uniform_epochs": "ablation.uniform_epochs",
+        "oracle": "ablation.oracle",
+    }
+
     head: SpanHeadConfig = SpanHeadConfig()
-    train: TrainConfig = TrainConfig()
-    sampler: Literal["uniform", "weighted", "top", "middle", "bottom"] = "uniform"
-    """`top`, `middle`, `bottom` take the spans of that uncertainty: an experiment, not a method. (In the paper's the
-    gaps were never drawn; here they may be.)"""
+    sampler: Literal["uniform", "weighted"] = "uniform"
+    """Sampler of the negatives."""
     rate: float = Field(0.5, gt=0)
-    """Negatives a word. The more is missing, the fewer there should be. The paper has 0.35; `sampling_forms.toml` and
-    `sampling_sweeps.toml` under `benchmarks/` compare."""
+    """Number of sampled negatives per word; lower it if many labels are missing (the paper uses 0.35)."""
     try_rate: tuple[Annotated[float, Field(gt=0)], ...] = ()
-    """With dev: train once with each of these, and keep the best; `rate` is not used then."""
+    """Rates to try, one training run each; the best on dev is kept, and `rate` is ignored."""
     mu: Annotated[float, _WEIGHTED] = Field(8.0, ge=0)
-    """`weighted`: how much more spans count that do not look like entities."""
-    margin: Annotated[Margin, _WEIGHTED] = "all"
-    """`weighted`: the lead of O is over all classes, O included, or over the types alone."""
+    """Preference of the weighted sampler for spans that do not look like entities."""
     temperature: Annotated[float, _WEIGHTED] = Field(1.0, gt=0)
-    """`weighted`: times `sqrt(epochs - epoch)`; the lower, the less is left to chance."""
-    uniform_epochs: Annotated[int, _WEIGHTED] = Field(0, ge=0)
-    """`weighted`: so many epochs are uniform first."""
-    oracle: Annotated[Literal["self", "heldout"], OnlyWith("sampler", ("weighted", "top", "middle", "bottom"))] = "self"
-    """Who is unsure: the model itself, or, for each half of the documents, one that learned from the other half."""
+    """Temperature of the weighted sampler, relative to `sqrt(epochs - epoch)`; the lower, the less random."""
+    ablation: Ablation = Ablation()
+    """Switches that only experiments need."""
+
+    @field_validator("ablation")
+    @classmethod
+    def _needs_the_weighted_sampler(cls, ablation: Ablation, info: ValidationInfo) -> Ablation:
+        if info.data.get("sampler") == "uniform" and ablation.rank is None and ablation != Ablation():
+            raise PydanticCustomError("ablation", "it has no effect together with sampler=uniform")
+        return ablation
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Learn from `splits.weak`."""
-    weak = splits.weak or ()
+    """Train on `splits.weak`."""
+    docs = splits.weak or ()
 
-    def learn(rate: float, name: str) -> Learned:
-        spans, chosen = new_span_set(config, weak, run), config.model_copy(update={"rate": rate})
-        fixed = _by_halves(spans, weak, config, run) if config.oracle == "heldout" else None
-        make_step = partial(sampled, spans, chosen, callback=run.callback, fixed=fixed)
-        return learn_in_stage(spans.data, make_step, config, run, splits.dev, name)
+    def train_with(rate: float, name: str) -> StageResult:
+        lost = Lost()
+        weak = weak_training_set(new_model(config, docs, run), docs, lost)
+        run.log(f"training on {len(docs):,} documents: {lost}")
+        held_out = _held_out_weights(weak, docs, config, run) if config.ablation.oracle == "heldout" else None
+        with_rate = config.model_copy(update={"rate": rate})
+        make_step = partial(sampling_step, weak, with_rate, callback=run.callback, held_out=held_out)
+        selection = Selection(splits.dev, config.head.threshold)
+        return train_stage(weak.as_annotated, make_step, config.train, run, selection, name)
 
     if config.try_rate and splits.dev is not None:
-        return best_on_dev(config.try_rate, learn, "rate", run)
+        return best_on_dev(config.try_rate, train_with, "rate", run)
     if config.try_rate:
-        run.say(f"there is no dev to choose a rate by: it is {config.rate:g}")
-    return learn(config.rate, "train").tagger
+        run.log(f"try_rate needs --dev to choose a rate by; using rate={config.rate:g}")
+    return Tagger(train_with(config.rate, "train").model)
 
 
-def sampled(
-    spans: SpanSet,
+def sampling_step(
+    weak: WeakTrainingSet,
     config: Config,
     epoch: int,
     callback: TrainingCallback | None = None,
-    fixed: CorpusTargets | None = None,
+    held_out: CorpusTargets | None = None,
 ) -> Step:
-    """The step of an epoch: cross entropy over what is known and what is drawn."""
-    kind = "uniform" if config.sampler == "weighted" and epoch < config.uniform_epochs else config.sampler
+    """The step of an epoch: cross-entropy on the known spans and freshly sampled negatives."""
+    rank = config.ablation.rank
+    uniform = rank is None and (config.sampler == "uniform" or epoch < config.ablation.uniform_epochs)
     temperature = config.temperature * sqrt(max(config.train.epochs - epoch, 1))
 
-    def drawn_from(scores: SpanScores, indices: np.ndarray, candidates: Tensor, counts: Tensor) -> Tensor:
-        if kind == "uniform":
-            return sample_negatives(candidates, counts)
-        said = fixed.collate(indices).weight.to(counts.device) if fixed else _opinion(config, scores.logits)
-        if kind == "weighted":
-            return sample_negatives(candidates, counts, said / temperature)
-        return sample_by_rank(candidates, counts, said, kind)
-
-    def step(indices: np.ndarray) -> StepLoss:
-        batch, targets = spans.data.batch(indices)
-        scores = spans.model(batch)
-        counts = negatives_per_sentence(spans.words[indices], config.rate).to(batch.mask.device)
-        drawn = drawn_from(scores, indices, spans.candidates(indices, targets.known), counts)
+    def add_negatives(scores: SpanScores, targets: Targets, indices: np.ndarray) -> Targets:
+        device = targets.known.device
+        candidates = weak.unlabeled_in(indices).to(device)
+        counts = negatives_per_sentence(weak.own_lengths[indices], config.rate).to(device)
+        if uniform:
+            negatives = sample_negatives(candidates, counts)
+        else:
+            values = held_out.collate(indices).weight.to(device) if held_out else _weigh(scores.logits, config)
+            if rank is None:
+                negatives = sample_negatives(candidates, counts, values / temperature)
+            else:
+                negatives = sample_by_rank(candidates, counts, values, rank)
         if callback is not None:
-            callback.on_negatives_sampled(epoch, spans.data, indices, drawn, scores.logits)
-        known = targets.known | drawn
-        losses = cross_entropy(scores, Targets(targets.labels, known, targets.weight))
-        return StepLoss(losses.sum(), float(batch.mask.sum()), float(known.sum()), float(scores.mask.sum()))
+            callback.on_negatives_sampled(epoch, weak.as_annotated, indices, negatives, scores.logits)
+        return replace(targets, known=targets.known | negatives)
 
-    return step
+    return loss_step(weak.as_annotated, cross_entropy, retarget=add_negatives)
 
 
-def _opinion(config: Config, logits: Tensor) -> Tensor:
-    """What the sampler goes by: a weight, or the uncertainty alone."""
-    return sampling_weights(logits, config.mu, config.margin) if config.sampler == "weighted" else span_entropy(logits)
+def _weigh(logits: Tensor, config: Config) -> Tensor:
+    """Log-weights of the weighted sampler, or the uncertainty that spans are ranked by: `[batch, words, widths]`."""
+    return span_entropy(logits) if config.ablation.rank else sampling_weights(logits, config.mu, config.ablation.margin)
 
 
-def _by_halves(spans: SpanSet, weak: Sequence[Document], config: Config, run: Run) -> CorpusTargets:
-    """The opinions of models that learned, with uniform negatives, from the other half of the documents."""
-    plain = config.model_copy(update={"sampler": "uniform"})
+def _held_out_weights(weak: WeakTrainingSet, docs: Sequence[Document], config: Config, run: Run) -> CorpusTargets:
+    """Sampling weights of every span from uniformly sampled models of the other half of the documents."""
+    uniform = config.model_copy(update={"sampler": "uniform", "ablation": Ablation()})
 
-    def learn(docs: Sequence[Document], name: str) -> Model:
-        half = span_set(new_model(config.encoder, config.head, weak, run, name), docs, Lost())
-        learn_in_stage(half.data, partial(sampled, half, plain), config, run, None, name)
-        return half.model
+    def train_half(half: Sequence[Document], name: str) -> Model:
+        data = weak_training_set(new_model(config, docs, run, name), half, Lost())
+        make_step = partial(sampling_step, data, uniform)
+        return train_stage(data.as_annotated, make_step, config.train, run, name=name).model
 
-    found = judged_by_halves(spans, weak, learn, partial(_opinion, config))
-    return replace(spans.open, weight=found)
+    scores = out_of_fold_scores(docs, weak.as_annotated, train_half, lambda scores: _weigh(scores.logits, config))
+    return weak.pack(known=weak.unlabeled, weight=scores)

@@ -1,95 +1,101 @@
-"""Let the pull of unlabelled spans fade: cross entropy at first, later a sigmoid that stops pushing where it is sure.
+"""NRCES: on unlabeled spans, anneal cross-entropy into a bounded loss.
 
-What it does: a span model; labelled spans have cross entropy, half of the unlabelled ones `beta * CE + (1 - beta) * S`
-    with `beta = exp(-epoch / w)`. S is bounded: once the model is sure that an unlabelled span is an entity, that span
-    pushes it no more.
-Assumes: that labels are right, that the gaps are at random, and that the model learns what entities look like before it
-    learns the gaps by heart. Use it where much is missing and a pretrained encoder knows much; on clean labels cross
-    entropy is better.
-Needs: weak; with dev it chooses a threshold, and w if it is told to.
-Costs: one training of a span model, about as long as `trust`; one more for each w that it is to choose from.
-Departs from the authors: the sigmoid is of the lead of O, with the sign that the text describes (see the loss); spans
-    have a greatest width that the data decides; documents that are complete give all their negatives; spans that touch
-    an unsure one never take part. The threshold may also be below that of the most probable class, and then finds more.
-    The paper's ablations: `share=1.0` (no random sampling), `negatives=ce` (no sigmoid), `positives=faded` (no separate
-    training), `positives=both` (sigmoid on labelled spans too), `negatives=both` (cross entropy on unlabelled too).
+What it does: a span classifier; labeled spans have cross-entropy, half of the unlabeled ones `beta * CE + (1 - beta) *
+    S` with `beta = exp(-epoch / w)`. S is bounded: an unlabeled span that the model confidently takes for an entity no
+    longer pushes it towards O.
+Assumes: that labels are right and missing at random, and that the model learns what entities look like before it
+    memorises the missing labels. Best where much is missing and the encoder is a strong pre-trained one; on clean
+    labels cross-entropy is better.
+Needs: weak; with dev it also tunes the decision threshold, and w if asked to.
+Costs: one training run of a span classifier, about as long as `trust`; one more for each w to choose from.
+Departs from the authors: the sigmoid is taken of the margin of O, with the sign that the text describes (see the loss);
+    the maximum span width comes from the data; complete documents contribute all their negatives; spans that overlap
+    an unsure one never take part. The threshold may also be below that of the most probable class, and then finds
+    more. The paper's ablations: `share=1.0` (no random sampling), `ablation.negatives=ce` (no sigmoid),
+    `ablation.positives=faded` (no separate training), `ablation.positives=both` (sigmoid on labeled spans too),
+    `ablation.negatives=both` (cross-entropy on unlabeled spans too).
 Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import exp
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-import numpy as np
 import torch
 from pydantic import Field
+from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
-from lacuner.data import Splits
+from lacuner.data import Lost, Splits
 from lacuner.losses.nrces import Part, Sigmoid, nrces_loss
-from lacuner.models.config import EncoderConfig, SpanHeadConfig
+from lacuner.models.config import SpanHeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.training.config import TrainConfig
-from lacuner.training.dataset import SpanSet
-from lacuner.training.loop import Step, StepLoss
+from lacuner.models.types import SpanScores, Targets
+from lacuner.training.config import RecipeConfig
+from lacuner.training.dataset import weak_training_set
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import Learned, best_on_dev, learn_in_stage, new_span_set
+from lacuner.training.stage import Selection, StageResult, best_on_dev, new_model, train_stage
+from lacuner.training.steps import Step, loss_step
 
 NEEDS = ("weak",)
+GROUP = "other methods"
+PAPER = "Kang et al., 2022"
 
 
-class Config(BaseConfig):
+class Ablation(BaseConfig):
+    """Switches that only experiments need."""
+
+    sigmoid: Sigmoid = "margin"
+    """Form of the bounded loss (see `lacuner.losses.nrces`)."""
+    positives: Part = "ce"
+    """Loss of labeled spans: `ce`, `faded` or the sum of `both`."""
+    negatives: Part = "faded"
+    """Loss of unlabeled spans: `ce`, `faded` or the sum of `both`."""
+
+
+class Config(RecipeConfig):
     """Settings of `nrces`."""
 
-    encoder: EncoderConfig = EncoderConfig()
+    RENAMED: ClassVar[Mapping[str, str]] = {name: f"ablation.{name}" for name in ("sigmoid", "positives", "negatives")}
+
     head: SpanHeadConfig = SpanHeadConfig()
-    train: TrainConfig = TrainConfig()
     w: float = Field(2.0, gt=0)
-    """How slowly cross entropy fades, in epochs."""
+    """Time constant of the annealing, in epochs."""
     try_w: tuple[Annotated[float, Field(gt=0)], ...] = ()
-    """With dev: train once with each of these, and keep the best; `w` is not used then."""
+    """Values of `w` to try, one training run each; the best on dev is kept, and `w` is ignored."""
     share: float = Field(0.5, gt=0, le=1)
-    """The share of the unlabelled spans, drawn once, that take part."""
-    sigmoid: Sigmoid = "margin"
-    """The bounded term: see the loss."""
-    positives: Part = "ce"
-    """The loss of labelled spans: `ce`, `faded` or the sum of `both`."""
-    negatives: Part = "faded"
-    """The loss of unlabelled spans: `ce`, `faded` or the sum of `both`."""
+    """Share of the unlabeled spans, sampled once, that are trained on."""
+    ablation: Ablation = Ablation()
+    """Switches that only experiments need."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Learn from `splits.weak`."""
+    """Train on `splits.weak`."""
+    docs, parts = splits.weak or (), config.ablation
 
-    def learn(w: float, name: str) -> Learned:
-        spans = new_span_set(config, splits.weak or (), run)
-        take_part(spans, config.share, run.seed_for("negatives"))
-        return learn_in_stage(
-            spans.data, lambda epoch: faded(spans, exp(-epoch / w), config), config, run, splits.dev, name
-        )
+    def train_with(w: float, name: str) -> StageResult:
+        lost = Lost()
+        weak = weak_training_set(new_model(config, docs, run), docs, lost)
+        run.log(f"training on {len(docs):,} documents: {lost}")
+        generator = torch.Generator().manual_seed(run.seed_for("negatives"))
+        sampled = torch.rand(weak.unlabeled.shape, generator=generator) < config.share
+        weak.as_annotated.targets.known |= weak.unlabeled & sampled
+
+        def make_step(epoch: int) -> Step:
+            beta = exp(-epoch / w)
+
+            def loss(scores: SpanScores, targets: Targets) -> Tensor:
+                return nrces_loss(scores, targets, beta, parts.sigmoid, parts.positives, parts.negatives)
+
+            return loss_step(weak.as_annotated, loss)
+
+        selection = Selection(splits.dev, config.head.threshold)
+        return train_stage(weak.as_annotated, make_step, config.train, run, selection, name)
 
     if config.try_w and splits.dev is not None:
-        return best_on_dev(config.try_w, learn, "w", run)
+        return best_on_dev(config.try_w, train_with, "w", run)
     if config.try_w:
-        run.say(f"there is no dev to choose w by: it is {config.w:g}")
-    return learn(config.w, "train").tagger
-
-
-def take_part(spans: SpanSet, share: float, seed: int) -> None:
-    """Draw, once and for all, which of the unlabelled spans count as negatives."""
-    drawn = torch.rand(spans.open.known.shape, generator=torch.Generator().manual_seed(seed)) < share
-    spans.data.targets.known |= spans.open.known & drawn
-
-
-def faded(spans: SpanSet, beta: float, config: Config) -> Step:
-    """The step of an epoch in which so much of the cross entropy is left."""
-
-    def step(indices: np.ndarray) -> StepLoss:
-        batch, targets = spans.data.batch(indices)
-        scores = spans.model(batch)
-        losses = nrces_loss(scores, targets, beta, config.sigmoid, config.positives, config.negatives)
-        known, positions = float((targets.known & scores.mask).sum()), float(scores.mask.sum())
-        return StepLoss(losses.sum(), float(batch.mask.sum()), known, positions)
-
-    return step
+        run.log(f"try_w needs --dev to choose w by; using w={config.w:g}")
+    return Tagger(train_with(config.w, "train").model)

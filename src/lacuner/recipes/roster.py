@@ -1,209 +1,331 @@
-"""Several models that leave out labels they cannot believe teach one model, which then teaches itself.
+"""RoSTER: noise-robust models, distilled into one, then self-training.
 
-What it does: trains a few models, on the weak labels as if they were complete, with generalised cross entropy, which
-    lets go of labels that the model finds impossible; after each epoch, what is unlabelled and looks like an entity and
-    types that look wrong are left out of the next. One new model learns the mean of their probabilities. Then it learns
-    from its own, sharpened; also on sentences in which a masked language model has put other words.
-Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; of words, that neighbouring
-    entities have different types (the tag scheme is IO).
-Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one that has a masked-word head itself.
-Costs: as many trainings as there are models, side by side where there are cores, and between one and two and a half
-    more.
-Departs from the authors: with an encoder that starts from nothing the questions are asked of spans, not of words;
-    labels and soft labels are judged anew every epoch, not every so many batches; words in which nobody may see a
-    negative are left out everywhere; sentences are said otherwise with the encoder as it was pre-trained, anew in each
-    epoch. Epochs and rates suit encoders that start from nothing, too: theirs are one epoch to five, and the later
-    stages have a third and a sixtieth of the first one's rate. As in their code, that a labelled word is an entity is
-    not doubted, and soft types are learned where the entity is likely. The guard is for O, too.
+What it does: stage 1 trains a few models on weak labels treated as complete, with generalised cross-entropy, which
+    stops fitting labels that the model finds impossible; after each epoch, unlabeled positions that look like entities
+    and types that look wrong are removed from the next. Stage 2 distils the mean of their probabilities into one new
+    model. Stage 3 self-trains it on its own sharpened predictions, also on sentences that a masked language model has
+    augmented.
+Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; for the token head, that
+    neighbouring entities have different types (the tag scheme is IO).
+Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one with a masked-LM head of its own.
+Costs: one training run per model, in parallel where there are cores, and one to two and a half more.
+Departs from the authors: with an encoder trained from scratch, entity and type are asked of spans, not of tokens;
+    labels and soft labels are renewed every epoch, not every few batches; positions that may not be negatives are left
+    out everywhere; augmentation uses the encoder as it was pre-trained, with new sentences in each epoch. Epochs and
+    rates also suit encoders from scratch: theirs are one epoch to five, and the later stages have a third and a
+    sixtieth of the first one's rate. As in their code, a labeled token is always taken for an entity, and soft types
+    are used where an entity is likely. The guard also applies to O.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from math import ceil
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
+from lacuner.losses.gce import entity_type_gce_loss
 from lacuner.models.config import EncoderConfig, EntityTypeHeadConfig
 from lacuner.models.encoders import is_transformer
+from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
-from lacuner.pretraining.augmentation import Augmenter
-from lacuner.pretraining.augmenting import LEAST_TOP5, augmenter_for
-from lacuner.recipes.noise_robust import Task, robust_model, stage_of, write_left_out
-from lacuner.techniques.distillation import soft_set, soft_step
+from lacuner.models.types import EntityTypeScores, SpanScores, Targets
+from lacuner.pretraining.augmentation import MIN_TOP5, Augmenter, make_augmenter
+from lacuner.techniques.distillation import distillation_step, entity_denominator, soft_label_set
+from lacuner.techniques.label_removal import write_removed_labels
 from lacuner.techniques.self_training import sharpen
-from lacuner.training.config import TrainConfig, resolved, slower
-from lacuner.training.dataset import believed_set
-from lacuner.training.loop import Step
-from lacuner.training.parallel import learn_side_by_side
-from lacuner.training.run_folder import Run
-from lacuner.training.stage import learn_in_stage, new_model, once
+from lacuner.training.config import RecipeConfig
+from lacuner.training.dataset import WeakTrainingSet, weak_training_set
+from lacuner.training.parallel import train_members
+from lacuner.training.run_folder import Row, Run
+from lacuner.training.stage import Selection, cached_tensors, load_stage, new_model, train_stage
+from lacuner.training.steps import Step, loss_step
 
 NEEDS = ("weak",)
+GROUP = "recommended"
+PAPER = "Meng et al., 2021"
+
+PRESETS: dict[str, dict[str, Any]] = {
+    # the paper's
+    "tokens": {
+        "head": {"kind": "entity_type"},
+        "models": 5,
+        "q": 0.7,
+        "tau": 0.7,
+        "guard": 0.9,
+        "drop_unlabeled": 0.5,
+    },
+    # tuned with `tiny` on the dev data of Wikigold, BC5CDR and the demo corpus. Entities are a few per cent of all
+    # spans: they are learned late, and with a larger q hardly at all. If the model rejects a type in a quarter of its
+    # places, it has more likely not learned it yet.
+    "spans": {
+        "head": {"kind": "span", "threshold": "dev"},
+        "models": 3,
+        "q": 0.1,
+        "tau": 0.5,
+        "guard": 0.25,
+        "drop_unlabeled": 0.0,
+    },
+}
 
 
-class Config(BaseConfig):
-    """Settings of `roster`; `train` is that of the first stage."""
+class Ablation(BaseConfig):
+    """Switches and constants that only experiments change."""
 
-    encoder: EncoderConfig = EncoderConfig()
-    head: EntityTypeHeadConfig | None = None
-    """None: `entity_type`, words as in the paper, if the encoder is a pretrained one; otherwise `span`, with a
-    threshold from dev."""
-    train: TrainConfig = TrainConfig()
-    models: int | None = Field(None, ge=1)
-    """How many noise-robust models there are (the paper's K). None: five for words, as there, three for spans."""
-    q: float | None = Field(None, ge=0, le=1)
-    """Generalised cross entropy: 0 is cross entropy, 1 hardly believes anything. None: 0.7 for words, 0.1 for spans."""
     removal: bool = True
-    """Leave out labels that the model does not believe."""
-    tau: float | None = Field(None, ge=0, lt=1)
-    """Removal: how probable a label must be to be believed. None: 0.7 for words, 0.5 for spans."""
-    removal_after: int = Field(1, ge=1)
-    """Removal: so many epochs believe everything."""
-    guard: float | None = Field(None, gt=0, le=1)
-    """Removal: a type that would lose more than this share of its words loses none. None: 0.9 for words, 0.25 for
-    spans."""
-    drop_unlabeled: float | None = Field(None, ge=0, lt=1)
-    """The share of what is unlabelled that a model never sees, others for each. None: 0.5 of words, 0 of spans."""
+    """Label removal in stage 1."""
     ensemble: bool = True
-    """Without it there is one noise-robust model, and it teaches itself."""
-    ensemble_epochs: int | None = Field(None, ge=1)
-    """Epochs of the model that learns from the ensemble; None: as many as `train` has, twice as many for spans."""
-    ensemble_rate: float = Field(1.0, gt=0)
-    """Its learning rates, times those of the first stage."""
-    weigh_types: bool | None = None
-    """The ensemble's types count as much as it thinks there is an entity, not everywhere alike. None: for spans."""
+    """Stage 2; without it there is one noise-robust model, which is self-trained."""
     self_training: bool = True
-    """At last, learn from its own sharpened opinion."""
-    self_epochs: int | None = Field(None, ge=1)
-    """Epochs of self-training; None: a third of those of `train`."""
-    self_rate: float = Field(0.1, gt=0)
-    """Its learning rates, times those of the first stage."""
-    confident: float = Field(0.8, ge=0, le=1)
-    """Self-training: types are learned at words that are so probably part of an entity."""
+    """Stage 3."""
     augmentation: bool = True
-    """Self-training: also learn from the sentences said otherwise, if the encoder has a masked-word head."""
+    """Augmented sentences in stage 3, if the encoder has a masked-LM head."""
+    ensemble_rate: float = Field(1.0, gt=0)
+    """Learning rates of stage 2, relative to stage 1."""
+    self_rate: float = Field(0.1, gt=0)
+    """Learning rates of stage 3, relative to stage 1."""
+    confident: float = Field(0.8, ge=0, le=1)
+    """Minimum entity probability for a position's type to be used in self-training."""
     augment_rate: float = Field(0.15, gt=0, lt=1)
-    """Augmentation: the share of the words that may be replaced."""
-    least_top5: float = Field(LEAST_TOP5, ge=0, le=1)
-    """Augmentation is off if hidden words of held-out text are less often among the five best guesses."""
+    """Share of the words that augmentation may replace."""
+    least_top5: float = Field(MIN_TOP5, ge=0, le=1)
+    """Minimum top-5 accuracy of the masked language model for augmentation."""
 
 
-class Suited(Config):
-    """Settings of which none is left open."""
+class Config(RecipeConfig):
+    """Settings of `roster`; `train` applies to stage 1."""
 
-    head: EntityTypeHeadConfig
-    models: int
-    q: float
-    tau: float
-    guard: float
-    drop_unlabeled: float
-    ensemble_epochs: int
-    weigh_types: bool
+    RENAMED: ClassVar[Mapping[str, str]] = {name: f"ablation.{name}" for name in Ablation.model_fields}
+    PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset(PRESETS["spans"]) | {"preset"}
+
+    preset: Literal["tokens", "spans"] = "spans"
+    """Defaults: `tokens` as in the paper (for a Hugging Face encoder), `spans` (for any other)."""
+    head: EntityTypeHeadConfig = EntityTypeHeadConfig()
+    models: int = Field(3, ge=1)
+    """Number of noise-robust models (the paper's K): 5 for tokens, 3 for spans."""
+    q: float = Field(0.1, ge=0, le=1)
+    """Generalised cross-entropy: 0 is cross-entropy, 1 the most robust. 0.7 for tokens, 0.1 for spans."""
+    tau: float = Field(0.5, ge=0, lt=1)
+    """Minimum probability of a label for it to be kept: 0.7 for tokens, 0.5 for spans."""
+    removal_after: int = Field(1, ge=1)
+    """Number of warm-up epochs before label removal starts."""
+    guard: float = Field(0.25, gt=0, le=1)
+    """Largest share of a type's labels that may be removed; beyond it none is. 0.9 for tokens, 0.25 for spans."""
+    drop_unlabeled: float = Field(0.0, ge=0, lt=1)
+    """Share of the unlabeled positions that a model never sees, different for each. 0.5 for tokens, 0 for spans."""
+    ensemble_epochs: int | None = Field(None, ge=1)
+    """Epochs of stage 2; by default those of `train`, twice as many for spans."""
+    self_epochs: int | None = Field(None, ge=1)
+    """Epochs of stage 3; by default a third of those of `train`."""
+    ablation: Ablation = Ablation()
+    """Switches and constants that only experiments change."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_preset(cls, values: Any) -> Any:
+        return apply_preset(values) if isinstance(values, dict) else values
+
+    def matching_defaults(self) -> Config:
+        return Config(preset=self.preset)
 
 
-WORDS = {"models": 5, "q": 0.7, "tau": 0.7, "guard": 0.9, "drop_unlabeled": 0.5, "weigh_types": False}
-"""Those of the paper."""
-SPANS = {"models": 3, "q": 0.1, "tau": 0.5, "guard": 0.25, "drop_unlabeled": 0.0, "weigh_types": True}
-"""Found with `tiny` on the dev data of Wikigold, BC5CDR and the demo corpus. Entities are a few in a hundred spans:
-they are learned late, and with a larger q hardly at all. A type that the model does not believe in a quarter of the
-places is rather one that it has not learned yet."""
+def apply_preset(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the values of the preset, which follows from the head or the encoder unless it is named."""
+    head = values.get("head", {})
+    head = head.model_dump(exclude_unset=True) if isinstance(head, BaseConfig) else head
+    preset = values.get("preset")
+    if preset is None and isinstance(head, dict) and "kind" in head:
+        preset = "spans" if head["kind"] == "span" else "tokens"
+    if preset is None:
+        preset = "tokens" if is_transformer(_encoder_config(values.get("encoder", {}))) else "spans"
+    if preset not in PRESETS or not isinstance(head, dict):
+        return dict(values)  # validation will name the mistake
+    return {**PRESETS[preset], **values, "preset": preset, "head": {**PRESETS[preset]["head"], **head}}
 
 
-def suited(config: Config, docs: Sequence[Document]) -> Suited:
-    """The settings with what suits the encoder where nothing was said."""
-    head = config.head
-    if head is None:
-        head = (
-            EntityTypeHeadConfig()
-            if is_transformer(config.encoder)
-            else EntityTypeHeadConfig(kind="span", threshold="dev")
-        )
-    words = head.kind == "entity_type"
-    usual = {**(WORDS if words else SPANS), "head": head, "ensemble_epochs": config.train.epochs * (1 if words else 2)}
-    return Suited(**{**usual, **{name: value for name, value in config if value is not None}})
+def _encoder_config(value: Any) -> EncoderConfig:
+    if isinstance(value, EncoderConfig):
+        return value
+    name = value.get("name", "tiny") if isinstance(value, dict) else "tiny"
+    return EncoderConfig(name=name if isinstance(name, str) else "tiny")
+
+
+class Task(NamedTuple):
+    """What all stages share."""
+
+    docs: Sequence[Document]
+    dev: Sequence[Document] | None
+    weak: WeakTrainingSet
+    config: Config
+    run: Run
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Learn from `splits.weak` in the stages of the paper."""
-    given, config = config, suited(config, splits.weak or ())
-    count = config.models if config.ensemble else 1
-    model, task, lost = _begin(splits, config, run)
-    run.say(f"roster: learning from {len(task.docs):,} documents, {count} noise-robust models first: {lost}")
-    augmenter = _augmenter(task, config)
-    learn_side_by_side("roster", splits, given, run, {n: stage_of(n) for n in range(1, count + 1)})
-    left_out, total = [], torch.zeros(())
-    for number in range(1, count + 1):
-        robust, gone = robust_model(task, config, number)
-        left_out.append(gone)
-        total = total + score_corpus(robust, task.weak.data.features, probabilities)
-    run.say(f"roster: {write_left_out(run.folder, task, left_out):,} spans were left out in some epoch: removed.jsonl")
-    taught = _distill(task, config, model, total / count) if config.ensemble else robust
-    if config.self_training:
-        _self_train(task, config, taught, total / count, augmenter)
-    return Tagger(taught)
+    """Train on `splits.weak` in the three stages of the paper."""
+    docs, lost, parts = splits.weak or (), Lost(), config.ablation
+    model = new_model(config, docs, run)
+    task = Task(docs, splits.dev, weak_training_set(model, docs, lost), config, run)
+    count = config.models if parts.ensemble else 1
+    run.log(f"roster: training on {len(docs):,} documents, {count} noise-robust models first: {lost}")
+    augmenter = None
+    if parts.augmentation and parts.self_training:
+        sentences = task.weak.as_complete.sentences.words
+        augmenter = make_augmenter(config.encoder, sentences, parts.least_top5, run.log)
+
+    # stage 1: noise-robust models
+    stages = {number: f"robust/{number}" for number in range(1, count + 1)}
+    train_members("roster", splits, config, run, stages, partial(train_robust, task))
+    robust_models, removed = zip(*(_load_robust(task, name) for name in stages.values()), strict=True)
+    count_removed = write_removed_labels(run.folder, docs, task.weak.as_complete, removed)
+    run.log(f"roster: {count_removed:,} spans were removed in some epoch (removed.jsonl)")
+    features = task.weak.as_complete.features
+    mean = sum((score_corpus(robust, features, probabilities) for robust in robust_models), torch.zeros(())) / count
+
+    # stage 2: distil the ensemble
+    student = _distil(task, model, mean) if parts.ensemble else robust_models[0]
+
+    # stage 3: self-training
+    if parts.self_training:
+        _self_train(task, student, mean, augmenter)
+    return Tagger(student)
 
 
-def _begin(splits: Splits, config: Suited, run: Run) -> tuple[Model, Task, Lost]:
-    """A new model, the documents made ready for it, and what it cannot learn."""
-    docs, lost = splits.weak or (), Lost()
-    model = new_model(config.encoder, config.head, docs, run)
-    return model, Task(docs, splits.dev, believed_set(model, docs, lost), run), lost
+def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
+    """Train one noise-robust model in a process of its own."""
+    docs = splits.weak or ()
+    weak = weak_training_set(new_model(config, docs, run), docs, Lost())
+    train_robust(Task(docs, splits.dev, weak, config, run), number)
 
 
-def learn_part(splits: Splits, config: Config, run: Run, number: int) -> None:
-    """One of the noise-robust models, in a process of its own."""
-    chosen = suited(config, splits.weak or ())
-    robust_model(_begin(splits, chosen, run)[1], chosen, number)
-
-
-def _distill(task: Task, config: Suited, model: Model, mean: Tensor) -> Model:
-    """A new model that has learned what the others think on average."""
-    data = soft_set(task.weak.data, model, mean, config.weigh_types)
-    step = soft_step(data)
-    settings = slower(resolved(config.train, model, data.features), config.ensemble_rate, config.ensemble_epochs)
-    taught = config.model_copy(update={"train": settings})
-    learn_in_stage(data, lambda _: step, taught, task.run, task.dev, "ensemble")
-    return model
-
-
-def _self_train(task: Task, config: Suited, model: Model, mean: Tensor, augmenter: Augmenter | None) -> None:
-    """Let a model learn types from its own opinion, sharpened anew in each epoch; entities stay the ensemble's."""
-    data = soft_set(task.weak.data, model, mean)
-    features = data.features
-
-    def sharpened() -> dict[str, Tensor]:
-        joint = score_corpus(model, features, probabilities)
-        inside = 1 - joint[..., 0]
-        counted = (inside >= config.confident) & data.targets.known
-        types = sharpen(joint[..., 1:] / inside.clamp(min=1e-9).unsqueeze(-1), counted)
-        return {"types": types, "counted": counted}
+def train_robust(task: Task, number: int) -> None:
+    """Stage 1: one model with generalised cross-entropy; after each epoch, labels that it rejects are removed."""
+    name, config, run = f"robust/{number}", task.config, task.run
+    model = new_model(config, task.docs, run, name)
+    known = task.weak.as_complete.targets.known & ~_dropped(task, name)
+    targets = task.weak.pack(known, weight=torch.ones(known.shape))
+    data = replace(task.weak.as_complete, model=model, targets=targets)
+    step = loss_step(data, partial(_gce_loss, q=config.q), known=_is_counted)
 
     def make_step(epoch: int) -> Step:
-        found = once(task.run, f"self_training/{epoch}", sharpened)
+        if config.ablation.removal and epoch >= config.removal_after:
+            stage = f"{name}/removed/{epoch}"
+            kept = cached_tensors(run, stage, lambda: {"kept": keep_labels(model, task.weak, config)})
+            assert targets.weight is not None
+            targets.weight.copy_(kept["kept"])
+        return step
+
+    train_stage(data, make_step, config.train, run, Selection(task.dev, config.head.threshold), name)
+
+
+def _dropped(task: Task, name: str) -> Tensor:
+    """The random unlabeled positions that this model never sees: a mask."""
+    generator = torch.Generator().manual_seed(task.run.seed_for(name, "dropped"))
+    unlabeled = task.weak.unlabeled
+    return unlabeled & (torch.rand(unlabeled.shape, generator=generator) < task.config.drop_unlabeled)
+
+
+def _is_counted(targets: Targets) -> Tensor:
+    """Positions whose entity loss counts: labeled ones, and unlabeled ones that were not removed."""
+    return targets.known & ((targets.labels > 0) | (targets.weight > 0))
+
+
+def _gce_loss(scores: EntityTypeScores | SpanScores, targets: Targets, q: float) -> Tensor:
+    """The mean entity loss over the counted positions plus the mean type loss over the labeled ones, times words."""
+    joint = split_entity_and_type(scores)
+    entity, types = entity_type_gce_loss(joint, targets, q)
+    typed = (targets.known & (targets.labels > 0) & (targets.weight > 0)).sum()
+    words = scores.mask.sum() if scores.mask.dim() == 2 else scores.mask[..., 0].sum()
+    total = entity.sum() / entity_denominator(_is_counted(targets).sum(), words) + types.sum() / typed.clamp(min=1)
+    return total * float(words)
+
+
+def keep_labels(model: Model, weak: WeakTrainingSet, config: Config) -> Tensor:
+    """Which positions keep their label in the next epoch: a mask `[words]` or `[words, widths]`.
+
+    A label is kept if its probability exceeds `tau`: for unlabeled positions the probability of O, for labeled ones
+    that of the type (that a labeled position is an entity is not questioned). If more than `guard` of a type's labels
+    (or of O) would be removed, none of them is.
+    """
+    joint = score_corpus(model, weak.as_complete.features, _entity_and_type_probabilities)
+    labels = weak.as_complete.targets.labels.long()
+    entity, types = joint[..., 0], joint[..., 1:]
+    type_prob = types.gather(-1, (labels - 1).clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    kept = torch.where(labels > 0, type_prob, 1 - entity) > config.tau
+    removable = weak.unlabeled | weak.labeled
+    kept |= ~removable
+    for label in range(types.shape[-1] + 1):
+        positions = removable & (labels == label)
+        if (~kept[positions]).sum() > config.guard * positions.sum():
+            kept |= positions
+    return kept
+
+
+def _entity_and_type_probabilities(scores: EntityTypeScores | SpanScores) -> Tensor:
+    joint = split_entity_and_type(scores)
+    return torch.cat([joint.entity.sigmoid().unsqueeze(-1), joint.types.softmax(dim=-1)], dim=-1)
+
+
+def _load_robust(task: Task, name: str) -> tuple[Model, dict[int, np.ndarray]]:
+    """A finished noise-robust model, and which positions it had removed, by epoch."""
+    config, run = task.config, task.run
+    model = new_model(config, task.docs, run, name)
+    rows: list[Row] = load_stage(run, name, model) or []
+    if not config.ablation.removal:
+        return model, {}
+    seen = task.weak.as_complete.targets.known & ~_dropped(task, name)
+    removed = {}
+    for epoch in [row["epoch"] for row in rows if row["epoch"] >= config.removal_after]:
+        with run.stage(f"{name}/removed/{epoch}") as stage:
+            removed[epoch] = (seen & ~stage.tensors["kept"]).numpy()
+    return model, removed
+
+
+def _distil(task: Task, student: Model, mean: Tensor) -> Model:
+    """Stage 2: train a new model on the mean probabilities of the ensemble."""
+    config, spans = task.config, task.config.head.kind == "span"
+    data = soft_label_set(task.weak.as_complete, student, mean, weight_types=spans)
+    step = distillation_step(data)
+    settings = config.train.resolve(student, data.features).scale_learning_rates(config.ablation.ensemble_rate)
+    epochs = config.ensemble_epochs or config.train.epochs * (2 if spans else 1)
+    selection = Selection(task.dev, config.head.threshold)
+    train_stage(data, lambda _: step, settings.with_epochs(epochs), task.run, selection, "ensemble")
+    return student
+
+
+def _self_train(task: Task, model: Model, mean: Tensor, augmenter: Augmenter | None) -> None:
+    """Stage 3: types come from the model's own predictions, sharpened in each epoch; entities from the ensemble."""
+    config, parts = task.config, task.config.ablation
+    data = soft_label_set(task.weak.as_complete, model, mean)
+
+    def pseudo_labels() -> dict[str, Tensor]:
+        probs = score_corpus(model, data.features, probabilities)
+        entity = 1 - probs[..., 0]
+        confident = (entity >= parts.confident) & data.targets.known
+        types = sharpen(probs[..., 1:] / entity.clamp(min=1e-9).unsqueeze(-1), confident)
+        return {"types": types, "counted": confident}
+
+    def make_step(epoch: int) -> Step:
+        labels = cached_tensors(task.run, f"self_training/{epoch}", pseudo_labels)
         entity = (1 - mean[..., :1]).clamp(min=1e-6)
         assert data.targets.probs is not None and data.targets.weight is not None
-        data.targets.probs.copy_(torch.cat([1 - entity, entity * found["types"]], dim=-1))
-        data.targets.weight.copy_(found["counted"])
-        otherwise = None if augmenter is None else model.encoder.prepare(augmenter.draw(config.augment_rate))
-        return soft_step(data, otherwise)
+        data.targets.probs.copy_(torch.cat([1 - entity, entity * labels["types"]], dim=-1))
+        data.targets.weight.copy_(labels["counted"])
+        augmented = None if augmenter is None else model.encoder.prepare(augmenter.draw(parts.augment_rate))
+        return distillation_step(data, augmented)
 
-    settings = resolved(config.train, model, features)
-    settings = slower(settings, config.self_rate, config.self_epochs or ceil(settings.epochs / 3))
-    taught = config.model_copy(update={"train": settings})
-    learn_in_stage(data, make_step, taught, task.run, task.dev, "self_training", start_counts=True)
-
-
-def _augmenter(task: Task, config: Suited) -> Augmenter | None:
-    """What says the sentences otherwise, if the encoder's masked-word head is good enough for that."""
-    if not config.augmentation or not config.self_training:
-        return None
-    return augmenter_for(config.encoder, task.weak.data.sentences.words, config.least_top5, task.run.say)
+    settings = config.train.resolve(model, data.features).scale_learning_rates(parts.self_rate)
+    settings = settings.with_epochs(config.self_epochs or ceil(settings.epochs / 3))
+    selection = Selection(task.dev, config.head.threshold, keep_start=True)
+    train_stage(data, make_step, settings, task.run, selection, "self_training")

@@ -1,11 +1,11 @@
-"""Learn from gold, label the other texts with what was learned, and learn from both.
+"""Semi-supervised self-training: train on gold, pseudo-label the other texts, train on both.
 
-What it does: trains a model on gold. It says what is in the texts of the weak documents, whose own labels nobody looks
-    at (what is unsure stays unknown); then it learns from gold and from these pseudo labels together.
+What it does: trains a model on gold, which then labels the texts of the weak documents; their own labels are ignored
+    (unsure spans stay unknown). Then it is trained on gold and these pseudo-labels together.
 Assumes: that what the first model gets right outweighs what it gets wrong.
 Needs: weak, gold.
-Costs: a training on gold and one on everything, for each round.
-Departs from the authors: it is a baseline; the texts are those of the weak documents, with labels or without.
+Costs: one training run on gold, and one on everything per round.
+Departs from the authors: it is a baseline; the texts are those of the weak documents, labeled or not.
 Reference: Lee (2013), "Pseudo-label: the simple and efficient semi-supervised learning method for deep neural
     networks"; as a baseline in Jiang et al. (2021), "Named entity recognition with small strongly labeled and large
     weakly labeled data".
@@ -18,51 +18,50 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
-from lacuner.models.config import EncoderConfig, SequenceHeadConfig
+from lacuner.models.config import SequenceHeadConfig
 from lacuner.models.tagger import Tagger
 from lacuner.techniques.label_completion import complete
 from lacuner.techniques.mixing import mix, need_entities
-from lacuner.training.config import TrainConfig
+from lacuner.training.config import RecipeConfig
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import learn_in_stage, new_model
-from lacuner.training.steps import believe
+from lacuner.training.stage import Selection, new_model, train_stage
+from lacuner.training.steps import loss_step
 
 NEEDS = ("weak", "gold")
+GROUP = "baselines"
+PAPER = "Lee, 2013"
 
 
-class Config(BaseConfig):
+class Config(RecipeConfig):
     """Settings of `sst`."""
 
-    encoder: EncoderConfig = EncoderConfig()
     head: SequenceHeadConfig = SequenceHeadConfig()
-    train: TrainConfig = TrainConfig()
     rounds: int = Field(1, ge=1)
-    """How often the texts are labelled, each time by the model that came out before."""
+    """Number of times the texts are pseudo-labeled, each time by the model of the round before."""
     fresh: bool = False
-    """Begin with fresh weights each time; false: the model goes on."""
+    """Whether each round starts from fresh weights instead of the previous model."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Learn from `splits.gold` and the texts of `splits.weak`."""
+    """Train on `splits.gold` and the texts of `splits.weak`."""
     gold = splits.gold or ()
     need_entities(gold)
-    # whatever they said of themselves; but what is unsure is no negative, for anybody
+    # weak labels are ignored, but unsure spans are never negatives
     texts = [replace(doc, spans=(), rejected=(), complete=False) for doc in splits.weak or ()]
 
-    def learn(tagger: Tagger | None, pseudo: Sequence[Document], name: str) -> Tagger:
-        # the labels are gold's, but an encoder's vocabulary may come from all texts
-        model = tagger.model if tagger else new_model(config.encoder, config.head, [*gold, *texts], run, name)
+    def train_round(tagger: Tagger | None, pseudo: Sequence[Document], name: str) -> Tagger:
+        # the labels are those of gold, but the encoder's vocabulary may come from all texts
+        model = tagger.model if tagger else new_model(config, [*gold, *texts], run, name)
         lost = Lost()
         data = mix(model, gold, pseudo, lost).data
-        run.say(f"sst: learning from {len(gold):,} gold documents and {len(pseudo):,} others: {lost}")
-        step = believe(data)
-        return learn_in_stage(data, lambda _: step, config, run, splits.dev, name).tagger
+        run.log(f"sst: training on {len(gold):,} gold and {len(pseudo):,} pseudo-labeled documents: {lost}")
+        step = loss_step(data)
+        return Tagger(train_stage(data, lambda _: step, config.train, run, Selection(splits.dev), name).model)
 
-    tagger = learn(None, [], "initial")
+    tagger = train_round(None, [], "initial")
     for number in range(1, config.rounds + 1):
-        pseudo = [complete(doc, found)[0] for doc, found in zip(texts, tagger.predict(texts), strict=True)]
-        run.say(f"sst: {sum(len(doc.spans) for doc in pseudo):,} pseudo labels in {len(pseudo):,} documents")
-        tagger = learn(None if config.fresh else tagger, pseudo, f"train/{number}")
+        pseudo = [complete(doc, predicted)[0] for doc, predicted in zip(texts, tagger.predict(texts), strict=True)]
+        run.log(f"sst: {sum(len(doc.spans) for doc in pseudo):,} pseudo-labels in {len(pseudo):,} documents")
+        tagger = train_round(None if config.fresh else tagger, pseudo, f"train/{number}")
     return tagger

@@ -1,10 +1,10 @@
-"""Train on gold.
+"""Train on gold only.
 
-What it does: cross entropy (or the likelihood of a CRF) on gold; what incomplete gold does not say is unknown.
-Assumes: that gold is right, and where it is complete, that nothing is missing.
+What it does: cross-entropy (or the likelihood of a CRF) on gold; in incomplete gold, unlabeled tokens stay unknown.
+Assumes: that gold is right and, where it is marked complete, complete.
 Needs: gold.
-Costs: one training.
-Departs from the authors: there are none; it is the upper bound that the other recipes are measured against.
+Costs: one training run.
+Departs from the authors: none to depart from; it is what the other recipes are measured against.
 Reference: none.
 """
 
@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from lacuner.data import Splits
 from lacuner.models.tagger import Tagger
-from lacuner.training.config import PlainConfig
+from lacuner.training.config import RecipeConfig
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import learn
+from lacuner.training.stage import train_on
 
 NEEDS = ("gold",)
+GROUP = "baselines"
+PAPER = ""
 
-Config = PlainConfig
+Config = RecipeConfig
 
 
-def train(splits: Splits, config: PlainConfig, run: Run) -> Tagger:
-    """Learn from `splits.gold`."""
-    return learn(splits.gold or (), splits.dev, config, run)
+def train(splits: Splits, config: RecipeConfig, run: Run) -> Tagger:
+    """Train on `splits.gold`."""
+    return train_on(splits.gold or (), splits.dev, config, run)

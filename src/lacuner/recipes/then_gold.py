@@ -1,10 +1,10 @@
-"""Learn from weak labels by another recipe, then from gold.
+"""Train on weak labels with another recipe, then fine-tune on gold.
 
-What it does: trains by a recipe that needs weak labels alone, BOND unless told otherwise, and goes on with its model on
-    gold at lower rates. It is that recipe and `finetune` in one run.
-Assumes: what the other recipe assumes; that gold is right, and has no label that the weak documents lack.
+What it does: runs a recipe that uses weak labels alone (BOND by default) and fine-tunes its model on gold at lower
+    learning rates: that recipe and `finetune` in one run.
+Assumes: what the first recipe assumes; that gold is right and has no label that the weak documents lack.
 Needs: weak, gold.
-Costs: the other recipe, and one training on gold.
+Costs: the first recipe, and one training run on gold.
 Departs from the authors: with dev the best epoch is kept, where the paper searches for the number of epochs.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data",
     where BOND with fine-tuning is a baseline.
@@ -12,49 +12,49 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
 
 from __future__ import annotations
 
-from typing import Literal
+from types import ModuleType
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
-from lacuner.data import Splits
+from lacuner.data import Splits, labels_of
 from lacuner.models.config import EncoderConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes import bond, negative_sampling, nrces, roster, trust, two_step
-from lacuner.recipes.finetune import go_on, need_labels
+from lacuner.recipes import bond, ensemble, negative_sampling, nrces, roster, trust, two_step
+from lacuner.recipes.finetune import continue_training, need_known_labels
 from lacuner.techniques.mixing import need_entities
 from lacuner.training.config import TrainConfig
 from lacuner.training.run_folder import Run
 
 NEEDS = ("weak", "gold")
-_FIRST = {
-    "bond": bond,
-    "trust": trust,
-    "negative_sampling": negative_sampling,
-    "nrces": nrces,
-    "two_step": two_step,
-    "roster": roster,
-}
+GROUP = "baselines"
+PAPER = "Jiang et al., 2021"
+
+First = Literal["bond", "trust", "negative_sampling", "nrces", "ensemble", "two_step", "roster"]
+FIRST: dict[str, ModuleType] = dict(
+    zip(get_args(First), (bond, trust, negative_sampling, nrces, ensemble, two_step, roster), strict=True)
+)
 
 
 class Config(BaseConfig):
-    """Settings of `then_gold`; the first recipe has its defaults but for `encoder` and `train`."""
+    """Settings of `then_gold`; the first recipe has its defaults except for `encoder` and `train`."""
 
     encoder: EncoderConfig = EncoderConfig()
     train: TrainConfig = TrainConfig()
-    first: Literal["bond", "trust", "negative_sampling", "nrces", "two_step", "roster"] = "bond"
-    """The recipe that learns from the weak labels."""
+    first: First = "bond"
+    """The recipe that is trained on the weak labels."""
     rate: float = Field(0.3, gt=0)
-    """The learning rates on gold, times those that suit the encoder (or that `train` has)."""
+    """Learning rates on gold, relative to the defaults of the encoder (or to those in `train`)."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Learn from `splits.weak`, then from `splits.gold`."""
+    """Train on `splits.weak`, then on `splits.gold`."""
     gold = splits.gold or ()
     need_entities(gold)
-    if known := sorted({span.label for doc in splits.weak or () for span in doc.spans}):  # else the recipe will say so
-        need_labels(gold, known)
-    module = _FIRST[config.first]
-    settings = module.Config(encoder=config.encoder, train=config.train)
-    found: Tagger = module.train(Splits(weak=splits.weak, dev=splits.dev), settings, run)
-    return go_on(found.model, gold, splits.dev, config, run, "finetune")
+    if labels := labels_of(splits.weak or ()):  # without any label the first recipe raises the error
+        need_known_labels(gold, labels)
+    module = FIRST[config.first]
+    first_config = module.Config(encoder=config.encoder, train=config.train)
+    tagger: Tagger = module.train(Splits(weak=splits.weak, dev=splits.dev), first_config, run)
+    return continue_training(tagger.model, gold, splits.dev, config.train, config.rate, run, "finetune")

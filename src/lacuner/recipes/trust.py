@@ -1,11 +1,11 @@
-"""Believe every weak label, and every gap.
+"""Train on weak labels as if they were complete.
 
-What it does: cross entropy (or the likelihood of a CRF) as if weak labels were gold: what nobody labelled is taught as
-    "no entity". Only spans that are marked unsure are left out.
-Assumes: that nothing is missing and nothing wrong. Where that does not hold, recall collapses.
+What it does: cross-entropy (or the likelihood of a CRF) with weak labels treated as gold: every unlabeled token is
+    trained as O. Only spans marked `unsure` are left out of the loss.
+Assumes: that no label is missing and none is wrong. Where entities are unlabeled, recall collapses.
 Needs: weak.
-Costs: one training.
-Departs from the authors: there are none; it is the lower bound that every other recipe must beat.
+Costs: one training run.
+Departs from the authors: none to depart from; it is the lower bound that every other recipe must beat.
 Reference: none.
 """
 
@@ -15,16 +15,17 @@ from dataclasses import replace
 
 from lacuner.data import Splits
 from lacuner.models.tagger import Tagger
-from lacuner.training.config import PlainConfig
+from lacuner.training.config import RecipeConfig
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import learn
+from lacuner.training.stage import train_on
 
 NEEDS = ("weak",)
+GROUP = "baselines"
+PAPER = ""
 
-Config = PlainConfig
+Config = RecipeConfig
 
 
-def train(splits: Splits, config: PlainConfig, run: Run) -> Tagger:
-    """Learn from `splits.weak` as if it were complete."""
-    believed = [replace(doc, complete=True) for doc in splits.weak or ()]
-    return learn(believed, splits.dev, config, run)
+def train(splits: Splits, config: RecipeConfig, run: Run) -> Tagger:
+    """Train on `splits.weak` treated as complete."""
+    return train_on([replace(doc, complete=True) for doc in splits.weak or ()], splits.dev, config, run)

@@ -1,17 +1,18 @@
-"""Find words that look like unlabelled entities early, leave them out, and start again.
+"""Two-step learning: remove tokens that early learning exposes as unlabeled entities, then train anew.
 
-What it does: explores: trains a model for a few epochs as if the labels were complete; then each word without a label
-    has an O-value, the score that the model gives O. The words with the smallest ones are removed: they become unknown,
-    and the explored model is thrown away. Then trains from fresh weights. In each epoch some spans of the remaining
-    words are drawn and taught as a label of their own, `non-entity`; where the model finds one, there is no entity.
-Assumes: that labels are right, and that entities without a label look like those that have one.
+What it does: step 1 explores: a model is trained for a few epochs on weak labels treated as complete; each unlabeled
+    token then has an O-value, the score that the model gives O. The tokens with the smallest O-values are removed:
+    they become unknown, and the model is discarded. Step 2 trains from fresh weights. In each epoch, spans of the
+    remaining unlabeled tokens are sampled and trained as a label of their own, `non-entity`; where the model predicts
+    it, there is no entity.
+Assumes: that labels are right, and that unlabeled entities look like labeled ones.
 Needs: weak; with dev it can search for its settings.
-Costs: one training and the exploration, which is about a fifth of it; six more at half the epochs with `search`.
-Departs from the authors: how many words are removed is estimated from the weak labels, where the paper takes 0.3 to
-    10 % and chooses by dev. Non-entities have at most the width of the widest entity. The exploration's steps are
-    larger than usual, and its learning rate falls to zero within it. Where labels look complete, no non-entities are
-    drawn and nothing is removed: that would cost a point on BC5CDR's dev, and one on EC's. `removed = drop` is our
-    reading of a damaged formula; `marginal` is the partial CRF.
+Costs: one training run and the exploration, about a fifth of it; six more at half the epochs with `search`.
+Departs from the authors: the share of removed tokens is estimated from the weak labels, where the paper takes 0.3 to
+    10 % and chooses on dev. Non-entity spans are at most as wide as the widest entity. The exploration takes larger
+    steps than usual, and its learning rate falls to zero within it. Where labels look complete, no non-entity spans
+    are sampled and nothing is removed: that would cost a point on BC5CDR's dev, and one on EC's. `removed = drop` is
+    our reading of a damaged formula; `marginal` is the partial CRF.
 Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for enhancing named entity recognition
     using PU-learning and negative sampling", IJSWIS 20.
 """
@@ -27,55 +28,51 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
-from lacuner.models.config import AngleHeadConfig, EncoderConfig
+from lacuner.losses.crf import crf_loss
+from lacuner.models.config import AngleHeadConfig
 from lacuner.models.heads import build_head
 from lacuner.models.heads.crf import Unknown
-from lacuner.models.model import Model
-from lacuner.models.ragged import offsets_of
 from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.sampling.non_entity_spans import sample_non_entity_spans
-from lacuner.techniques.early_learning import Explored, explore
-from lacuner.techniques.label_removal import write_removed
-from lacuner.training.config import TrainConfig, resolved
-from lacuner.training.dataset import TrainingSet, dev_scorer
-from lacuner.training.loop import Step, fit
-from lacuner.training.run_folder import Row, Run
-from lacuner.training.stage import new_model
-from lacuner.training.steps import believe
+from lacuner.techniques.early_learning import Exploration, explore
+from lacuner.techniques.label_removal import write_removed_tokens
+from lacuner.training.config import RecipeConfig, TrainConfig
+from lacuner.training.dataset import TrainingSet
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import Selection, StageResult, new_model, train_stage
+from lacuner.training.steps import Step, loss_step, supervised_loss
 
 NEEDS = ("weak",)
-EXPLORED = 3
-"""How many epochs a search looks at."""
+GROUP = "other methods"
+PAPER = "Zhang et al., 2024"
+SEARCH_EPOCHS = 3
+"""Number of exploration epochs that a search considers."""
 
 
-class Config(BaseConfig):
+class Config(RecipeConfig):
     """Settings of `two_step`."""
 
-    encoder: EncoderConfig = EncoderConfig()
     head: AngleHeadConfig = AngleHeadConfig()
-    train: TrainConfig = TrainConfig()
     explore: int = Field(3, ge=1)
     """Epochs of exploration (the paper's n)."""
     each_epoch: bool = False
-    """Ask the explored model after each epoch, not only at the end: `lacuner audit removed` draws it."""
+    """Record O-values after each exploration epoch, for the plots of `lacuner audit removed`."""
     remove: float | None = Field(None, ge=0, lt=1)
-    """Share of the unlabelled words that is removed (lambda); None: estimated from the exploration."""
+    """Share of the unlabeled tokens to remove (lambda); by default estimated from the exploration."""
     sample: float = Field(0.1, ge=0, le=1)
-    """Non-entities drawn from a sentence, a word of it (gamma); 0: none."""
+    """Number of sampled non-entity spans per word (gamma); 0 for none."""
     complete: float = Field(0.8, gt=0, le=1)
-    """From this labelled share of the entities on, as the exploration sees it, no non-entities are drawn, and nothing
-    is removed unless `remove` says how much. A search decides for itself."""
+    """Estimated labeled share from which labels count as complete: no non-entity spans, and no removal by estimate."""
     removed: Unknown = "marginal"
-    """CRF: what becomes of a removed word: any tag (`marginal`), or out of the chain (`drop`)."""
+    """Treatment of removed tokens by a CRF: any tag (`marginal`), or taken out of the chain (`drop`)."""
     search: bool = False
-    """With dev: choose epochs, share and sample by at most six trainings of half the epochs."""
+    """Whether to choose `explore`, `remove` and `sample` on dev, by at most six runs of half the epochs."""
 
 
 class Choice(NamedTuple):
-    """What a search may change."""
+    """The settings that a search may change."""
 
     explore: int
     remove: float
@@ -83,100 +80,102 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Task:
+class _Context:
     """What all retrainings share."""
 
     docs: Sequence[Document]
     dev: Sequence[Document] | None
     config: Config
     run: Run
-    explored: Explored
+    exploration: Exploration
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Learn from `splits.weak` without the words that look like gaps."""
+    """Train on `splits.weak` without the tokens that look like unlabeled entities."""
     docs = splits.weak or ()
-    searching = config.search and bool(splits.dev)
-    epochs = max(config.explore, EXPLORED) if searching else config.explore
-    explored = explore(docs, config, epochs, run, each=searching or config.each_epoch)
-    task = _Task(docs, splits.dev, config, run, explored)
-    complete = not searching and explored.labelled_share(config.explore) >= config.complete
-    estimated = 0.0 if complete else explored.missing_share(config.explore)
-    share = estimated if config.remove is None else config.remove
-    choice = Choice(config.explore, share, 0.0 if complete else config.sample)
-    if searching:
-        choice = search(choice, lambda tried, number: _dev_f1(task, tried, number))
-    gone = explored.suspects(choice.explore, choice.remove)
-    run.say(
-        f"two_step: after {choice.explore} epochs {gone.sum():,} of {explored.weak.plain.sum():,} unlabelled words are "
-        f"removed; non-entities: {choice.sample:g} a word"
+    search_on_dev = config.search and bool(splits.dev)
+
+    # step 1: explore, and decide how many tokens to remove
+    epochs = max(config.explore, SEARCH_EPOCHS) if search_on_dev else config.explore
+    exploration = explore(docs, config, epochs, run, every_epoch=search_on_dev or config.each_epoch)
+    context = _Context(docs, splits.dev, config, run, exploration)
+    looks_complete = not search_on_dev and exploration.labeled_share(config.explore) >= config.complete
+    estimate = 0.0 if looks_complete else exploration.missing_share(config.explore)
+    share = estimate if config.remove is None else config.remove
+    choice = Choice(config.explore, share, 0.0 if looks_complete else config.sample)
+    if search_on_dev:
+        choice = search(choice, lambda candidate, number: _dev_f1(context, candidate, number))
+    removed = exploration.likely_missing(choice.explore, choice.remove)
+    run.log(
+        f"two_step: removing {removed.sum():,} of {int(exploration.weak.unlabeled.sum()):,} unlabeled tokens after "
+        f"{choice.explore} epochs; {choice.sample:g} non-entity spans per word"
     )
-    write_removed(run.folder, docs, explored, choice.explore, gone)
-    return Tagger(_retrain(task, choice, config.train, "train")[0])
+    write_removed_tokens(run.folder, docs, exploration, choice.explore, removed)
+
+    # step 2: train from fresh weights
+    return Tagger(_retrain(context, choice, config.train, "train").model)
 
 
-def _retrain(task: _Task, choice: Choice, config: TrainConfig, stage_name: str) -> tuple[Model, list[Row]]:
-    """From fresh weights, without the removed words, with other non-entities in each epoch."""
-    explored = task.explored
-    model = new_model(task.config.encoder, task.config.head, task.docs, task.run)
+def _retrain(context: _Context, choice: Choice, train: TrainConfig, stage_name: str) -> StageResult:
+    """Train from fresh weights without the removed tokens, with new non-entity spans in each epoch."""
+    config, explored = context.config, context.exploration.weak.as_complete
+    model = new_model(config, context.docs, context.run)
     if choice.sample:
         model.head = build_head({**model.head.config(), "non_entity": True}, model.encoder.width)
-    sentences, features = explored.weak.data.sentences, explored.weak.data.features
-    data = TrainingSet(model, sentences, features, model.head.targets(sentences.annotations, Lost()))
-    gone = explored.suspects(choice.explore, choice.remove)
-    data.targets.known[torch.from_numpy(gone)] = False
-    step = believe(data, task.config.removed)
-    renew = _non_entities(data, choice.sample) if choice.sample else None
+    targets = model.head.targets(explored.sentences.annotations, Lost())
+    data = TrainingSet(model, explored.sentences, explored.features, targets)
+    removed = context.exploration.likely_missing(choice.explore, choice.remove)
+    data.targets.known[torch.from_numpy(removed)] = False
+    if config.head.kind == "crf":
+        step = loss_step(data, lambda scores, targets: crf_loss(scores, targets, config.removed))
+    else:
+        step = loss_step(data, supervised_loss)
+    resample = _non_entity_sampler(data, choice.sample) if choice.sample else None
 
     def make_step(epoch: int) -> Step:
-        if renew is not None:
-            renew()
+        if resample is not None:
+            resample()
         return step
 
-    with task.run.stage(stage_name) as stage:
-        settings = resolved(config, model, features)
-        rows = fit(model, features, make_step, settings, stage, dev_scorer(model, task.dev))
-    return model, rows
+    return train_stage(data, make_step, train, context.run, Selection(context.dev), stage_name)
 
 
-def _non_entities(data: TrainingSet, rate: float) -> Callable[[], None]:
-    """A function that writes newly drawn non-entities into the targets, in place of those drawn before."""
+def _non_entity_sampler(data: TrainingSet, rate: float) -> Callable[[], None]:
+    """A function that writes freshly sampled non-entity spans into the targets, replacing the previous ones."""
     tags, labels = tag_set_of(data.model.head), data.targets.labels.clone()
     free = (data.targets.known & (labels == 0)).numpy()
-    offsets = offsets_of(data.features.lengths)
-    wanted = np.ceil(rate * data.features.lengths - 1e-9).astype(np.int64)
-    widest = max(end - start for known in data.sentences.annotations for start, end, _ in known.spans)
+    counts = np.ceil(rate * data.features.lengths - 1e-9).astype(np.int64)
+    widest = max(end - start for annotation in data.sentences.annotations for start, end, _ in annotation.spans)
 
-    def renew() -> None:
-        start, end = sample_non_entity_spans(free, offsets, wanted, widest)
-        drawn = tags.encode(start, end, np.full(len(start), len(tags.labels) - 1), len(labels))
-        data.targets.labels.copy_(torch.where(torch.from_numpy(drawn > 0), torch.from_numpy(drawn), labels))
+    def resample() -> None:
+        start, end = sample_non_entity_spans(free, data.offsets, counts, widest)
+        sampled = torch.from_numpy(tags.encode(start, end, np.full(len(start), len(tags.labels) - 1), len(labels)))
+        data.targets.labels.copy_(torch.where(sampled > 0, sampled, labels))
 
-    return renew
+    return resample
 
 
-def _dev_f1(task: _Task, choice: Choice, number: int) -> float:
-    """The best dev F1 of a training with half the epochs."""
-    half = task.config.train.model_copy(update={"epochs": ceil(task.config.train.epochs / 2)})
-    _, rows = _retrain(task, choice, half, f"search/{number}")
-    return max(float(row["dev"]["f1"]) for row in rows)
+def _dev_f1(context: _Context, choice: Choice, number: int) -> float:
+    """The best dev F1 of a training run with half the epochs."""
+    half = context.config.train.with_epochs(ceil(context.config.train.epochs / 2))
+    return _retrain(context, choice, half, f"search/{number}").dev_f1
 
 
 def search(first: Choice, score: Callable[[Choice, int], float]) -> Choice:
-    """The best of at most six choices, one setting at a time; `score` is given a choice and its number.
+    """The best of at most six choices, changing one setting at a time; `score` gets a choice and its number.
 
-    First how much is removed, which matters most; then what is sampled; last when the exploration ends.
+    First the share of removed tokens, which matters most; then the sampling rate; last the exploration epochs.
     """
-    best, tried = first, {first: score(first, 0)}
+    best, scores = first, {first: score(first, 0)}
     rates = [rate for rate in (0.0, 0.1, 0.3) if rate != first.sample][:2]
     for setting, values in (
         ("remove", [first.remove / 2, min(first.remove * 2, 0.9)]),
         ("sample", rates),
-        ("explore", [1 if first.explore > 1 else EXPLORED]),
+        ("explore", [1 if first.explore > 1 else SEARCH_EPOCHS]),
     ):
         for value in values:
             choice = Choice(**{**best._asdict(), setting: value})
-            if choice not in tried:
-                tried[choice] = score(choice, len(tried))
-        best = max(tried, key=lambda choice: tried[choice])
+            if choice not in scores:
+                scores[choice] = score(choice, len(scores))
+        best = max(scores, key=lambda choice: scores[choice])
     return best

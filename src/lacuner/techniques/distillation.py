@@ -1,4 +1,4 @@
-"""What recipes share in which one model learns what others think: soft labels of entity and type."""
+"""Knowledge distillation: a student learns soft labels of entity and type, optionally on augmented sentences too."""
 
 from __future__ import annotations
 
@@ -13,49 +13,50 @@ from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
 from lacuner.models.targets import CorpusTargets
-from lacuner.models.types import Batch, Features
+from lacuner.models.types import Features
 from lacuner.training.dataset import TrainingSet
-from lacuner.training.loop import Step, StepLoss
+from lacuner.training.steps import Step, StepLoss
 
 
-def soft_set(data: TrainingSet, model: Model, probs: Tensor, weigh_types: bool = False) -> TrainingSet:
-    """A training set with soft labels; of what is unsure nothing is ever said.
+def soft_label_set(data: TrainingSet, student: Model, probs: Tensor, weight_types: bool = False) -> TrainingSet:
+    """A training set with soft labels; positions that `data` leaves unknown stay unknown.
 
-    `probs` has the probability of O and of each type for every word, or span, of the row. Types count everywhere alike,
-    or as much as there is an entity.
+    Args:
+        data: the prepared documents.
+        student: the model to train.
+        probs: `[words, 1 + types]` or `[words, widths, 1 + types]`, the probabilities of O and of each type.
+        weight_types: weight the type loss by the entity probability instead of equally everywhere.
     """
-    weight = 1 - probs[..., 0] if weigh_types else torch.ones(probs.shape[:-1])
+    weight = 1 - probs[..., 0] if weight_types else torch.ones(probs.shape[:-1])
     offsets = offsets_of(data.features.lengths)
     targets = CorpusTargets(data.targets.labels, data.targets.known, offsets, weight, probs.clone())
-    return replace(data, model=model, targets=targets)
+    return replace(data, model=student, targets=targets)
 
 
-def soft_step(data: TrainingSet, otherwise: Features | None = None) -> Step:
-    """Soft labels of entity and type; of sentences said otherwise the types, where the model's guess is the same."""
+def distillation_step(data: TrainingSet, augmented: Features | None = None) -> Step:
+    """Soft-label loss of entity and type. On augmented sentences only types count, where both predictions agree."""
     model = data.model
 
     def step(indices: np.ndarray) -> StepLoss:
         batch, targets = data.batch(indices)
         scores = split_entity_and_type(model(batch))
         entity, types = entity_type_soft_loss(scores, targets)
-        known = (targets.known & scores.mask).sum()
+        words, known = batch.mask.sum(), (targets.known & scores.mask).sum()
         typed = (targets.weight * targets.known).sum().clamp(min=1)
-        total = entity.sum() / counted_words(known, batch) + types.sum() / typed
-        if otherwise is not None:
-            other: Batch = model.encoder.collate(otherwise, indices)
-            again = split_entity_and_type(model(other.to(batch.mask.device)))
-            agree = (again.types.argmax(dim=-1) == scores.types.argmax(dim=-1)) & targets.known & (targets.weight > 0)
-            _, types = entity_type_soft_loss(again, replace(targets, weight=targets.weight * agree))
+        total = entity.sum() / entity_denominator(known, words) + types.sum() / typed
+        if augmented is not None:
+            other = split_entity_and_type(model(model.encoder.collate(augmented, indices).to(batch.mask.device)))
+            agree = (other.types.argmax(dim=-1) == scores.types.argmax(dim=-1)) & targets.known & (targets.weight > 0)
+            _, types = entity_type_soft_loss(other, replace(targets, weight=targets.weight * agree))
             total = total + types.sum() / agree.sum().clamp(min=1)
-        words = float(batch.mask.sum())
-        return StepLoss(total * words, words, float(known), float(scores.mask.sum()))
+        return StepLoss(total * float(words), float(words), float(known), float(scores.mask.sum()))
 
     return step
 
 
-def counted_words(known: Tensor, batch: Batch) -> Tensor:
-    """By what the loss of the entity head is divided: the words that count, also where there are several spans a word.
+def entity_denominator(known: Tensor, words: Tensor) -> Tensor:
+    """What the entity loss is divided by: the known positions, at most one per word.
 
-    A mean over all spans would be next to nothing beside the types'.
+    A mean over all spans would be negligible beside the type loss.
     """
-    return torch.minimum(known.clamp(min=1), batch.mask.sum())
+    return torch.minimum(known.clamp(min=1), words)

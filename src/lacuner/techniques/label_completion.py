@@ -1,10 +1,10 @@
-"""Weak labels completed by a model: where there is a label it stays, elsewhere the model says what is there."""
+"""Label completion: weak labels stay, and a model's predictions fill in the unlabeled tokens."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -27,53 +27,59 @@ from lacuner.models.types import CRFScores, Features, Targets
 from lacuner.models.windows import cut_sentences
 
 SOURCE = "completion"
-"""The source of the spans that a model has added."""
+"""`source` of the spans that the model added."""
 COMPLETED = "completed"
-"""`completed.jsonl` in a run folder has the completed documents."""
-_LOSSLESS = ("utf-8", "surrogatepass")  # half a character in a text must not cost the run
+"""`completed.jsonl` in a run folder holds the completed documents."""
+_LOSSLESS = ("utf-8", "surrogatepass")  # a lone surrogate in a text must not end the run
 REASONS = {
-    "empty": "sentences without a weak entity left out",
-    "broken": "broken sequences repaired",
-    "dropped": "sentences with broken sequences left out",
+    "empty": "sentences without a weak label skipped",
+    "broken": "broken tag sequences repaired",
+    "dropped": "sentences with broken tag sequences skipped",
     "added": "entities added",
-    "extended": "weak entities made longer",
-    "ruled_out": "predicted entities ruled out by the labels",
-    "unsure": "predicted entities that touch what is unsure",
-    "doubted": "predicted entities that are not sure enough",
+    "extended": "weak labels extended",
+    "ruled_out": "predictions ruled out by the labels",
+    "unsure": "predictions that overlap an unsure span",
+    "doubted": "predictions below the minimum probability",
 }
 
 
 @dataclass(frozen=True)
-class Completed:
-    """Weak documents that were completed; all lists are of the same documents."""
+class Completion:
+    """Completed weak documents; all lists and arrays are aligned."""
 
     docs: list[Document]
+    """The completed documents."""
     weak: list[Document]
+    """The documents with their weak labels only."""
     pseudo: list[Document]
-    """The same with nothing but the model's spans."""
+    """The documents with the model's predictions only."""
     scores: np.ndarray
-    """How sure the model was of each sentence."""
-    trusted: np.ndarray
-    """The share of each one's words that have a weak label."""
+    """The model's confidence in each document as a whole, `[documents]`."""
+    labeled_share: np.ndarray
+    """Share of each document's words with a weak label, `[documents]`."""
     counts: Counter[str]
+    """What was done, by the keys of `REASONS`."""
 
     def __str__(self) -> str:
-        found = "; ".join(f"{what}: {self.counts[name]:,}" for name, what in REASONS.items() if self.counts[name])
-        return f"{len(self.docs):,} weak documents: {found or 'nothing was added'}"
+        steps = "; ".join(f"{what}: {self.counts[name]:,}" for name, what in REASONS.items() if self.counts[name])
+        return f"{len(self.docs):,} weak documents: {steps or 'nothing was added'}"
 
 
-def complete_by(
+def complete_weak(
     tagger: AnyTagger, weak: Sequence[Document], broken: Literal["repair", "drop"] = "repair", sure: float = 0.0
-) -> Completed:
-    """Complete weak documents by what a tagger says of them; those in which nobody has labelled anything are left out.
+) -> Completion:
+    """Complete weak documents with a tagger's predictions; documents without any label are skipped.
 
-    A document that says it is complete stays as it is. Of entities with a lower probability than `sure` nobody knows
-    whether they are there.
+    Args:
+        tagger: predicts what the labels lack.
+        weak: the documents; those marked complete stay as they are.
+        broken: repair or drop a document in which a weak label interrupts a predicted entity of another type.
+        sure: minimum probability of an added entity; the words of others become unsure.
     """
-    kept = [doc for doc in weak if doc.spans or doc.complete]
-    completed = complete_all(kept, *scored(tagger, kept), broken, sure)
-    completed.counts["empty"] = len(weak) - len(kept)
-    return completed
+    labeled = [doc for doc in weak if doc.spans or doc.complete]
+    completion = complete_all(labeled, *predict_with_confidence(tagger, labeled), broken, sure)
+    completion.counts["empty"] = len(weak) - len(labeled)
+    return completion
 
 
 def complete_all(
@@ -82,93 +88,123 @@ def complete_all(
     scores: np.ndarray,
     broken: Literal["repair", "drop"] = "repair",
     sure: float = 0.0,
-) -> Completed:
-    """Complete weak documents by the predictions of the same documents."""
+) -> Completion:
+    """Complete weak documents with predictions for the same documents."""
     counts: Counter[str] = Counter()
-    docs, kept, trusted = [], [], []
-    for number, (its, predicted) in enumerate(zip(weak, pseudo, strict=True)):
-        doc, found = complete(its, predicted, sure)
-        if broken == "drop" and found["broken"]:
+    docs, kept, shares = [], [], []
+    for number, (weak_doc, predicted) in enumerate(zip(weak, pseudo, strict=True)):
+        doc, doc_counts = complete(weak_doc, predicted, sure)
+        if broken == "drop" and doc_counts["broken"]:
             counts["dropped"] += 1
             continue
-        counts += found
+        counts += doc_counts
         docs.append(doc)
         kept.append(number)
-        trusted.append(_trusted(its))
-    mine, yours = ([each[number] for number in kept] for each in (weak, pseudo))
-    return Completed(docs, mine, yours, scores[kept], np.array(trusted), counts)
+        shares.append(_labeled_share(weak_doc))
+    weak_docs, pseudo_docs = [weak[number] for number in kept], [pseudo[number] for number in kept]
+    return Completion(docs, weak_docs, pseudo_docs, scores[kept], np.array(shares), counts)
 
 
-def _trusted(weak: Document) -> float:
+def _labeled_share(weak: Document) -> float:
     if weak.complete:
         return 1.0
-    fitting = to_words(weak, flatten(weak, weak.spans, Lost()), Lost())
-    return sum(last - first for first, last, _ in fitting) / max(len(words_of(weak)), 1)
+    aligned = to_words(weak, flatten(weak, weak.spans, Lost()), Lost())
+    return sum(last - first for first, last, _ in aligned) / max(len(words_of(weak)), 1)
 
 
 def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Document, Counter[str]]:
-    """One document, and what was done to it.
+    """Complete one document; also returns what was done, by the keys of `REASONS`.
 
-    Word by word: the tag of the weak label if there is one, else the predicted tag. A predicted entity that begins
-    under a weak label and goes on behind it makes that one longer if it is of the same type, and is an entity of its
-    own if it is not: the sequence was broken. Whatever touches an unsure span stays unknown; so do the words of
-    predicted entities that are not `sure` and have no weak label, or that are rejected. Only inside of what is rejected
-    for every type nothing is.
+    Word by word: the tag of the weak label if there is one, else the predicted tag. A predicted entity that starts
+    under a weak label and continues behind it extends the label if both have the same type; otherwise the rest is an
+    entity of its own (the tag sequence was broken). Whatever overlaps an unsure span stays unknown, and so do the
+    words of predictions below `sure`, or rejected ones. Only inside a span rejected for every type there is nothing.
+
+    >>> weak = Document("1", "Mara Teel left Halden", spans=(Span(0, 4, "PERSON"),))
+    >>> predicted = Document("1", weak.text, spans=(Span(0, 9, "PERSON", 0.9), Span(15, 21, "PLACE", 0.8)))
+    >>> doc, counts = complete(weak, predicted)
+    >>> [weak.text[span.start : span.end] for span in doc.spans], dict(counts)
+    (['Mara Teel', 'Halden'], {'extended': 1, 'added': 1})
     """
     counts: Counter[str] = Counter()
     if weak.complete:
         return weak, counts
-    fitting = to_words(weak, flatten(weak, weak.spans, Lost()), Lost())
-    spans = [span for *_, span in fitting]
-    there = set(spans)
-    misfits = [span for span in weak.spans if span not in there]
-    owner = {word: number for number, (first, last, _) in enumerate(fitting) for word in range(first, last)}
+    aligned = to_words(weak, flatten(weak, weak.spans, Lost()), Lost())
+    spans = [span for *_, span in aligned]
+    misaligned = [span for span in weak.spans if span not in set(spans)]
+    span_of_word = {word: number for number, (first, last, _) in enumerate(aligned) for word in range(first, last)}
     words, unsure = words_of(weak), list(weak.unsure)
     for first, last, span in to_words(weak, predicted.spans, Lost()):
-        if any(_touch(span, other) for other in (*weak.unsure, *misfits)):
+        if any(span.overlaps(other) for other in (*weak.unsure, *misaligned)):
             unsure.append(Span(span.start, span.end, ""))
             counts["unsure"] += 1
         elif any(not other.label and other.start <= span.start and span.end <= other.end for other in weak.rejected):
             counts["ruled_out"] += 1
-        elif any(_says_no(other, span) for other in weak.rejected):  # but its words may be part of something else
+        elif any(_contradicts(other, span) for other in weak.rejected):  # its words may still be part of another entity
             unsure.append(Span(span.start, span.end, ""))
             counts["ruled_out"] += 1
         elif span.score is not None and span.score < sure:
-            unsure += [Span(words[a][0], words[b - 1][1], "") for a, b in _free(first, last, owner)]
+            unsure += [Span(words[a][0], words[b - 1][1], "") for a, b in _unlabeled_runs(first, last, span_of_word)]
             counts["doubted"] += 1
         else:
-            for begin, end in _free(first, last, owner):
-                before = owner.get(begin - 1) if begin > first else None
+            for start, end in _unlabeled_runs(first, last, span_of_word):
+                before = span_of_word.get(start - 1) if start > first else None
                 if before is not None and spans[before].label == span.label:
                     spans[before] = spans[before]._replace(end=words[end - 1][1])
                     counts["extended"] += 1
                 else:
-                    added = Span(words[begin][0], words[end - 1][1], span.label, span.score, SOURCE)
-                    spans.append(added)
-                    counts.update(added=1, broken=int(begin > first))
-    done = sort_spans([*spans, *misfits])
-    return replace(weak, spans=done, unsure=tuple(unsure), complete=True), +counts
+                    spans.append(Span(words[start][0], words[end - 1][1], span.label, span.score, SOURCE))
+                    counts.update(added=1, broken=int(start > first))
+    return replace(weak, spans=sort_spans([*spans, *misaligned]), unsure=tuple(unsure), complete=True), +counts
 
 
-def _touch(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
+def _contradicts(rejected: Span, span: Span) -> bool:
+    """Whether a rejected span rules out a span that it does not contain."""
+    return rejected.key == span.key if rejected.label else rejected.overlaps(span)
 
 
-def _says_no(rejected: Span, span: Span) -> bool:
-    """Whether a rejected span speaks against one that it does not hold."""
-    return rejected[:3] == span[:3] if rejected.label else _touch(rejected, span)
+def _unlabeled_runs(first: int, last: int, span_of_word: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    """The runs of words from `first` to `last` that have no weak label."""
+    for unlabeled, run in groupby(range(first, last), key=lambda word: word not in span_of_word):
+        if unlabeled:
+            words = list(run)
+            yield words[0], words[-1] + 1
 
 
-def _free(first: int, last: int, owner: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """The runs of words that have no weak label."""
-    for free, run in groupby(range(first, last), key=lambda word: word not in owner):
-        if free:
-            found = list(run)
-            yield found[0], found[-1] + 1
+def predict_with_confidence(tagger: AnyTagger, docs: Sequence[Document]) -> tuple[list[Document], np.ndarray]:
+    """Predictions, and the probability that each document is right as a whole, `[documents]`.
+
+    For a CRF that is the probability of its best tag sequence, for any other model the lowest span probability.
+    """
+    if not isinstance(tagger, Tagger) or not isinstance(tagger.model.head, CRFHead):
+        predicted = list(tagger.predict(docs))
+        lowest = [min((1.0 if s.score is None else s.score for s in doc.spans), default=1.0) for doc in predicted]
+        return predicted, np.array(lowest, dtype=np.float64)
+    sentences = cut_sentences(docs, tagger.model.encoder)
+    features = tagger.model.encoder.prepare(sentences.words)
+    predicted = list(assemble(docs, sentences, tagger.decode(features), tagger.labels))
+    logs = np.zeros(len(docs))
+    np.add.at(logs, sentences.document, _best_sequence_logs(tagger.model, features))
+    return predicted, np.exp(np.minimum(logs, 0.0))
 
 
-def label_counts(docs: Iterable[Document]) -> dict[str, Any]:
-    """How many entities of each label some documents have, and in how many words."""
+def _best_sequence_logs(model: Model, features: Features) -> np.ndarray:
+    """The log probability of each sentence's best tag sequence, `[sentences]`."""
+    logs = np.zeros(len(features))
+
+    def extract(scores: CRFScores) -> np.ndarray:
+        path = viterbi(scores)
+        best = Targets(path, scores.mask, torch.ones(path.shape, device=path.device))
+        values: np.ndarray = log_likelihood(scores, best).double().cpu().numpy()
+        return values
+
+    for indices, values in score_batches(model, features, extract):
+        logs[indices] = values
+    return logs
+
+
+def count_labels(docs: Iterable[Document]) -> dict[str, Any]:
+    """Number of documents, words, and entities by label."""
     labels: Counter[str] = Counter()
     documents = words = 0
     for doc in docs:
@@ -179,60 +215,30 @@ def label_counts(docs: Iterable[Document]) -> dict[str, Any]:
 
 
 def write_completed(
-    folder: Path, gold: Sequence[Document], completed: Completed, confidence: np.ndarray | None, round_: int = 1
+    folder: Path, gold: Sequence[Document], completion: Completion, confidence: np.ndarray | None, round_: int = 1
 ) -> None:
-    """Write the completed documents, each with its weak labels and its confidence, if anybody has asked for it, and how
-    often each label occurs."""
-    end = "" if round_ == 1 else f"-{round_}"
-    with atomic_write(folder / f"{COMPLETED}{end}.jsonl") as stream:
-        for number, (doc, weak) in enumerate(zip(completed.docs, completed.weak, strict=True)):
-            about: dict[str, Any] = {"weak": [list(span[:3]) for span in weak.spans]}
+    """Write the completed documents, each with its weak labels and its confidence (if known), and label counts."""
+    suffix = "" if round_ == 1 else f"-{round_}"
+    with atomic_write(folder / f"{COMPLETED}{suffix}.jsonl") as stream:
+        for number, (doc, weak) in enumerate(zip(completion.docs, completion.weak, strict=True)):
+            meta: dict[str, Any] = {"weak": [list(span.key) for span in weak.spans]}
             if confidence is not None:
-                about["confidence"] = round(float(confidence[number]), 6)
-            stream.write(as_line(replace(doc, meta=about)).encode(*_LOSSLESS))
-    kinds = {"gold": gold, "weak": completed.weak, "completed": completed.docs, "pseudo": completed.pseudo}
-    counts = {kind: label_counts(docs) for kind, docs in kinds.items()}
-    about = {"labels": counts, "completion": {name: completed.counts[name] for name in REASONS}}
-    with atomic_write(folder / f"labels{end}.json") as stream:
-        stream.write((json.dumps(about, ensure_ascii=False, indent=1) + "\n").encode(*_LOSSLESS))
+                meta["confidence"] = round(float(confidence[number]), 6)
+            stream.write(as_line(replace(doc, meta=meta)).encode(*_LOSSLESS))
+    kinds = {"gold": gold, "weak": completion.weak, "completed": completion.docs, "pseudo": completion.pseudo}
+    counts = {kind: count_labels(docs) for kind, docs in kinds.items()}
+    row = {"labels": counts, "completion": {name: completion.counts[name] for name in REASONS}}
+    with atomic_write(folder / f"labels{suffix}.json") as stream:
+        stream.write((json.dumps(row, ensure_ascii=False, indent=1) + "\n").encode(*_LOSSLESS))
 
 
-def scored(tagger: AnyTagger, docs: Sequence[Document]) -> tuple[list[Document], np.ndarray]:
-    """What a tagger finds in documents, and how sure it is of each one as a whole.
-
-    A CRF knows how probable its best sequence is; of any other model the least certain span must do.
-    """
-    if not isinstance(tagger, Tagger) or not isinstance(tagger.model.head, CRFHead):
-        found = list(tagger.predict(docs))
-        least = [min((1.0 if s.score is None else s.score for s in doc.spans), default=1.0) for doc in found]
-        return found, np.array(least, dtype=np.float64)
-    sentences = cut_sentences(docs, tagger.model.encoder)
-    features = tagger.model.encoder.prepare(sentences.words)
-    found = list(assemble(docs, sentences, tagger.decode(features), tagger.labels))
-    logs = np.zeros(len(docs))
-    np.add.at(logs, sentences.document, _best_logs(tagger.model, features))
-    return found, np.exp(np.minimum(logs, 0.0))
-
-
-def _best_logs(model: Model, features: Features) -> np.ndarray:
-    """The log probability of the best tag sequence of each sentence."""
-    logs = np.zeros(len(features))
-
-    def best_log_likelihood(scores: CRFScores) -> np.ndarray:
-        path = viterbi(scores)
-        best = Targets(path, scores.mask, torch.ones(path.shape, device=path.device))
-        values: np.ndarray = log_likelihood(scores, best).double().cpu().numpy()
-        return values
-
-    for indices, values in score_batches(model, features, best_log_likelihood):
-        logs[indices] = values
-    return logs
-
-
-def write_confidence(folder: Path, calibration: Calibration, found: np.ndarray, round_: int = 1) -> None:
+def write_confidence(folder: Path, calibration: Calibration, confidence: np.ndarray, round_: int = 1) -> None:
     """Write the calibration bins and the quartiles of the confidences; `lacuner audit completion` plots them."""
-    end = "" if round_ == 1 else f"-{round_}"
-    quantiles = np.quantile(found, (0, 0.25, 0.5, 0.75, 1)).round(6).tolist() if len(found) else []
-    about = {"calibration": calibration.as_json(), "confidence": {"sentences": len(found), "quartiles": quantiles}}
-    with atomic_write(folder / f"confidence{end}.json") as stream:
-        stream.write((json.dumps(about, indent=1) + "\n").encode())
+    suffix = "" if round_ == 1 else f"-{round_}"
+    quartiles = np.quantile(confidence, (0, 0.25, 0.5, 0.75, 1)).round(6).tolist() if len(confidence) else []
+    row = {
+        "calibration": calibration.as_json(),
+        "confidence": {"sentences": len(confidence), "quartiles": quartiles},
+    }
+    with atomic_write(folder / f"confidence{suffix}.json") as stream:
+        stream.write((json.dumps(row, indent=1) + "\n").encode())

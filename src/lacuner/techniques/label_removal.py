@@ -1,10 +1,13 @@
-"""The words that two-step learning removed: written for people, and judged by whoever has gold."""
+"""Label removal: which words were filtered out of training, written as spans for people to look at."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,38 +18,90 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
-from lacuner.techniques.early_learning import Explored
-from lacuner.techniques.label_issues import Suspect, Suspects, write_suspects
+from lacuner.techniques.early_learning import Exploration
+from lacuner.techniques.label_issues import LabelIssue, LabelIssues, write_label_issues
 from lacuner.training.dataset import TrainingSet
 
 VALUES = "o_values.safetensors"
 REMOVED = "removed.jsonl"
 
 
-def write_removed(folder: Path, docs: Sequence[Document], explored: Explored, epoch: int, gone: np.ndarray) -> None:
-    """Write the removed words as spans, the least likely O first, and the O-values of all words that were looked at.
+def write_removed_tokens(
+    folder: Path, docs: Sequence[Document], exploration: Exploration, epoch: int, removed: np.ndarray
+) -> None:
+    """Write the tokens that two-step learning removed as spans, and the O-values of all unlabeled tokens.
 
-    The score of a span is the smallest O-value of its words: the lower, the more suspect.
+    A span's score is the smallest O-value of its tokens: the lower, the more likely it is an unlabeled entity.
     """
-    document, start, end = places(docs, explored.weak.data)
-    values = np.stack([opinion["value"].numpy() for opinion in explored.opinions.values()])
-    plain = explored.weak.plain
-    rows = {"document": document[plain], "start": start[plain], "end": end[plain], "removed": gone[plain]}
-    tensors = {name: torch.from_numpy(np.ascontiguousarray(row)) for name, row in rows.items()}
-    tensors |= {"values": torch.from_numpy(np.ascontiguousarray(values[:, plain])), "texts": _texts(docs)}
-    tensors["epochs"] = torch.tensor(list(explored.opinions))
+    data, unlabeled = exploration.weak.as_complete, exploration.weak.unlabeled.numpy()
+    document, start, end = character_positions(docs, data)
+    values = np.stack([scores["logit"].numpy() for scores in exploration.o_scores.values()])
+    columns = {
+        "document": document[unlabeled],
+        "start": start[unlabeled],
+        "end": end[unlabeled],
+        "removed": removed[unlabeled],
+        "values": values[:, unlabeled],
+    }
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(column)) for name, column in columns.items()}
+    tensors |= {"texts": text_hashes(docs), "epochs": torch.tensor(list(exploration.o_scores))}
     with atomic_write(folder / VALUES) as stream:
         stream.write(save_tensors(tensors))
-    first, last = runs(gone, offsets_of(explored.weak.data.features.lengths))
-    lowest = span_minimum(explored.opinions[epoch]["value"].numpy(), first, last)
+    first, last = runs(removed, data.offsets)
+    lowest = span_minimum(exploration.o_scores[epoch]["logit"].numpy(), first, last)
     spans = zip(document[first], start[first], end[last - 1], lowest, strict=True)
-    found = [Suspect("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
-    found.sort(key=lambda suspect: suspect.span.score or 0.0)
-    write_suspects(Suspects(found, [], 0), folder / REMOVED)
+    issues = [LabelIssue("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
+    issues.sort(key=lambda issue: issue.span.score or 0.0)
+    write_label_issues(LabelIssues(issues, [], 0), folder / REMOVED)
 
 
-def places(docs: Sequence[Document], data: TrainingSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each word of the row: the number of its document, and its characters there."""
+def write_removed_labels(
+    folder: Path, docs: Sequence[Document], data: TrainingSet, removed_by_model: Sequence[Mapping[int, np.ndarray]]
+) -> int:
+    """Write the positions that RoSTER's models removed as spans, with the epochs in which each model removed them.
+
+    `missing` ones were unlabeled and look like part of an entity, `doubtful` ones have a label that looks wrong.
+    Returns the number of spans.
+    """
+    epochs_of: dict[tuple[int, int, int, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    positions = character_positions(docs, data)
+    for number, removed_by_epoch in enumerate(removed_by_model, 1):
+        for epoch, removed in removed_by_epoch.items():
+            for key in _removed_spans(data, positions, removed):
+                epochs_of[key][str(number)].append(epoch + 1)
+
+    def row(key: tuple[int, int, int, str]) -> dict[str, Any]:
+        document, start, end, label = key
+        issue = LabelIssue("doubtful" if label else "missing", docs[document], Span(start, end, label)).as_json()
+        del issue["score"]
+        return {**issue, "models": epochs_of[key]}
+
+    order = sorted(epochs_of, key=lambda key: (-sum(map(len, epochs_of[key].values())), key))
+    with atomic_write(folder / REMOVED) as stream:
+        stream.writelines((json.dumps(row(key), ensure_ascii=False) + "\n").encode() for key in order)
+    return len(order)
+
+
+def _removed_spans(
+    data: TrainingSet, positions: tuple[np.ndarray, np.ndarray, np.ndarray], removed: np.ndarray
+) -> Iterator[tuple[int, int, int, str]]:
+    """Document, start, end and weak label (empty if unlabeled) of each removed span or run of tokens."""
+    document, start, end = positions
+    labels = data.targets.labels.numpy()
+    names = ("", *data.model.head.labels)
+    for label in np.unique(labels[removed]):
+        mask = removed & (labels == label)
+        if mask.ndim > 1:
+            first, width = np.nonzero(mask)
+            last = first + width + 1
+        else:
+            first, last = runs(mask, data.offsets)
+        for a, b in zip(first, last, strict=True):
+            yield int(document[a]), int(start[a]), int(end[b - 1]), names[label]
+
+
+def character_positions(docs: Sequence[Document], data: TrainingSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For every word of a prepared corpus: the index of its document, and its start and end character there."""
     sentences, lengths = data.sentences, data.features.lengths
     windows = np.array(sentences.windows, dtype=np.int64).reshape(-1, 4)
     before = offsets_of(np.fromiter((len(words_of(doc)) for doc in docs), dtype=np.int64, count=len(docs)))
@@ -55,17 +110,22 @@ def places(docs: Sequence[Document], data: TrainingSet) -> tuple[np.ndarray, np.
     return np.repeat(sentences.document, lengths), edges[words, 0], edges[words, 1]
 
 
-def runs(chosen: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends of the runs of chosen words; a run ends with its sentence."""
-    before = np.concatenate([[False], chosen[:-1]]) if len(chosen) else chosen
-    first = np.zeros(len(chosen), dtype=bool)
-    first[offsets[:-1][offsets[:-1] < len(chosen)]] = True
-    start = np.flatnonzero(chosen & (first | ~before))
-    stops = np.union1d(np.flatnonzero(~chosen), offsets[1:])
+def runs(mask: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of the runs of True in a row of words; a run ends with its sentence.
+
+    >>> starts, ends = runs(np.array([True, True, False, True, True]), np.array([0, 4, 5]))
+    >>> starts.tolist(), ends.tolist()
+    ([0, 3, 4], [2, 4, 5])
+    """
+    before = np.concatenate([[False], mask[:-1]]) if len(mask) else mask
+    first = np.zeros(len(mask), dtype=bool)
+    first[offsets[:-1][offsets[:-1] < len(mask)]] = True
+    start = np.flatnonzero(mask & (first | ~before))
+    stops = np.union1d(np.flatnonzero(~mask), offsets[1:])
     return start, stops[np.searchsorted(stops, start, side="right")] if len(start) else start
 
 
-def _texts(docs: Iterable[Document]) -> torch.Tensor:
-    """A number for each document's text, so that gold of other documents is noticed."""
+def text_hashes(docs: Iterable[Document]) -> torch.Tensor:
+    """One 64-bit hash per document text, so that gold of other documents is noticed: `[documents]`."""
     digests = [hashlib.blake2b(doc.text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for doc in docs]
     return torch.tensor([int.from_bytes(digest, "big", signed=True) for digest in digests], dtype=torch.int64)

@@ -1,4 +1,4 @@
-"""What recipes share that learn from gold and from something else at once."""
+"""Training on gold and weak documents together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from lacuner.data import Document, Lost
 from lacuner.errors import TrainingError
@@ -14,31 +15,24 @@ from lacuner.training.dataset import TrainingSet, training_set
 
 
 @dataclass(frozen=True)
-class Mixed:
-    """Gold and weak documents made ready together."""
+class MixedSet:
+    """Gold and weak documents prepared together; the gold ones come first."""
 
     data: TrainingSet
-    golds: int
-    """How many documents are gold; they come first."""
+    gold_documents: int
 
-    def of_sentences(self, gold: float, weak: np.ndarray) -> np.ndarray:
-        """A number for each sentence: `gold` for those of gold documents, else that of the weak document."""
-        values: np.ndarray = np.concatenate([np.full(self.golds, gold), weak])[self.data.sentences.document]
-        return values
+    def weight_sentences(self, weak_weights: np.ndarray) -> None:
+        """Weight every position by its sentence: 1 for gold, the given weight of its document `[weak]` for weak."""
+        weights = np.concatenate([np.ones(self.gold_documents), weak_weights])[self.data.sentences.document]
+        self.data.targets.weight = torch.from_numpy(np.repeat(weights, self.data.features.lengths)).float()
 
 
-def mix(model: Model, gold: Sequence[Document], weak: Sequence[Document], lost: Lost) -> Mixed:
-    """Documents to learn from; `lost` has what the model cannot learn."""
-    return Mixed(training_set(model, [*gold, *weak], lost), len(gold))
+def mix(model: Model, gold: Sequence[Document], weak: Sequence[Document], lost: Lost) -> MixedSet:
+    """Prepare gold and weak documents for a model; `lost` counts what the model cannot represent."""
+    return MixedSet(training_set(model, [*gold, *weak], lost), len(gold))
 
 
 def need_entities(gold: Sequence[Document]) -> None:
-    """Refuse gold from which no entity can be learned."""
+    """Raise an error if gold has no entity to learn from."""
     if not any(doc.spans for doc in gold):
         raise TrainingError("there is no labelled span in gold: a model cannot learn from it what an entity is")
-
-
-def only_in_weak(gold: Sequence[Document], weak: Sequence[Document]) -> list[str]:
-    """Labels that gold has not one example of."""
-    mine, yours = ({span.label for doc in docs for span in doc.spans} for docs in (gold, weak))
-    return sorted(yours - mine)

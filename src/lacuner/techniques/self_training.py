@@ -1,4 +1,4 @@
-"""What recipes share in which a model learns from a model: opinions of every word, made sharper, once a run."""
+"""Self-training: pseudo-labels from a model's own, sharpened predictions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from torch import Tensor
 
 
 def sharpen(probs: Tensor, counted: Tensor) -> Tensor:
-    """Soft labels of which the model is surer than it was, without the large classes eating the small ones.
+    """Sharpen predicted probabilities into soft pseudo-labels without letting frequent classes absorb rare ones.
 
-    `y_ij = (f_ij^2 / g_j) / sum_j' (f_ij'^2 / g_j')` with `g_j = sum_i f_ij` over the counted words of the corpus.
+    `y_ij = (f_ij^2 / g_j) / sum_j' (f_ij'^2 / g_j')` with `g_j = sum_i f_ij` over the counted positions.
+
+    Args:
+        probs: `[positions, classes]`, the model's probabilities.
+        counted: `[positions]`, boolean: the positions whose class frequencies count.
+
+    >>> import torch
+    >>> sharpen(torch.tensor([[0.8, 0.2], [0.6, 0.4]]), torch.tensor([True, True])).round(decimals=2)
+    tensor([[0.8700, 0.1300],
+            [0.4900, 0.5100]])
     """
     mass = probs[counted].sum(dim=0).clamp(min=1e-9)
     squared = probs.square() / mass

@@ -1,7 +1,7 @@
-"""`auto`: the recipe that suits the data, by the rules of `lacuner.advice`.
+"""`auto`: let `lacuner.advice` choose the recipe.
 
-It is no recipe of its own. Before a run begins it becomes one of those that there are; `run.json` has that one, and
-under `why` the reasons. A run that was begun goes on with the recipe that it was begun with.
+`auto` is not a recipe itself. Before the run starts it is replaced by the recipe that the advice recommends; `run.json`
+names that recipe, with the reasons under `why`. A run that was started earlier keeps its recipe.
 """
 
 from __future__ import annotations
@@ -23,68 +23,72 @@ from lacuner.recipes import RECIPES
 AUTO = "auto"
 
 
-class Asked(Config):
-    """What somebody wants of a recipe that is yet to be chosen."""
+class AutoSettings(Config):
+    """Settings for a recipe that is yet to be chosen."""
 
     file: Path | None = None
-    """Settings in TOML."""
+    """TOML file with settings."""
     settings: tuple[str, ...] = ()
-    """As after `--set`."""
+    """Settings in the form of `--set`."""
 
 
-class Anything(Config):
-    """Settings of whatever recipe: what can be said of them before it is known which one."""
+class _AnySettings(Config):
+    """Settings of any recipe, not validated."""
 
     model_config = ConfigDict(extra="allow")
 
 
-def ask(file: str | PathLike[str] | None, settings: Iterable[str]) -> Asked:
-    """What was asked for, seen to be readable."""
-    asked = Asked(file=None if file is None else Path(file), settings=tuple(settings))
-    load_config(Anything, asked.file, asked.settings)
-    return asked
+def read_auto_settings(file: str | PathLike[str] | None, settings: Iterable[str]) -> AutoSettings:
+    """Keep the settings until the recipe is known; raises an error if they cannot be parsed."""
+    auto = AutoSettings(file=None if file is None else Path(file), settings=tuple(settings))
+    _raw_settings(auto)
+    return auto
 
 
-class Settled(NamedTuple):
-    """The recipe that was chosen, its settings, and the advice that chose it."""
+def _raw_settings(auto: AutoSettings) -> dict[str, Any]:
+    return load_config(_AnySettings, auto.file, auto.settings).model_extra or {}
+
+
+class Choice(NamedTuple):
+    """The chosen recipe, its settings, and the advice behind it."""
 
     recipe: str
     config: Config
     advice: Advice
 
 
-def settle(splits: Splits, asked: Config | None, begun: Mapping[str, Any], say: Callable[[str], None]) -> Settled:
-    """Choose a recipe, or take that of the run that was begun, and say which and why."""
-    if asked is None:
-        asked = Asked()
-    if not isinstance(asked, Asked):
-        raise ConfigError("the settings of auto are not those of a recipe: hand them over as Asked(settings=[...])")
-    advice = _advice_of(begun)
-    if advice is None or (splits.gold and "gold" not in begun.get("data", {})):
-        now = advise(profile(splits.weak, splits.gold, splits.dev), _encoder(asked))
-        if advice is not None and "gold" in RECIPES[now.recipe].NEEDS:
+def choose_recipe(splits: Splits, auto: Config | None, stored: Mapping[str, Any], log: Callable[[str], None]) -> Choice:
+    """Choose a recipe, or take that of the run in the folder (`stored` identity), and log which one and why."""
+    auto = AutoSettings() if auto is None else auto
+    if not isinstance(auto, AutoSettings):
+        raise ConfigError(
+            "recipe `auto` takes no recipe's config: name the recipe, or pass AutoSettings(settings=[...])"
+        )
+    advice = _stored_advice(stored)
+    if advice is None or (splits.gold and "gold" not in stored.get("data", {})):
+        current = advise(profile(splits.weak, splits.gold, splits.dev), _encoder_name(auto))
+        if advice is not None and "gold" in RECIPES[current.recipe].NEEDS:
             raise ConfigError(
-                f"the run in this folder was begun without --gold, with which the recipe would be {now.recipe}: choose "
-                "another folder for it"
+                f"the run in this folder was started without --gold; with it the recipe would be {current.recipe}: "
+                "choose another --out"
             )
-        advice = advice or now
-    config, taken, left_out = _config(advice, asked)
-    say(f"auto: the recipe is {' '.join((advice.recipe, *taken))}")
+        advice = advice or current
+    config, used, unused = _build_config(advice, auto)
+    log(f"auto: the recipe is {' '.join((advice.recipe, *used))}")
     for sentence in (*advice.reasons, *advice.notes):
-        say(f"  {sentence}")
-    if left_out:
-        say(f"  {' and '.join(left_out)} would be advised, but does not go with the other settings.")
-    return Settled(advice.recipe, config, advice)
+        log(f"  {sentence}")
+    if unused:
+        log(f"  The advised {' and '.join(unused)} cannot be combined with your other settings and is not used.")
+    return Choice(advice.recipe, config, advice)
 
 
-def _encoder(asked: Asked) -> str:
-    """The name of the encoder that was asked for."""
-    encoder = (load_config(Anything, asked.file, asked.settings).model_extra or {}).get("encoder")
+def _encoder_name(auto: AutoSettings) -> str:
+    encoder = _raw_settings(auto).get("encoder")
     return str(encoder.get("name", "tiny")) if isinstance(encoder, dict) else "tiny"
 
 
-def begun_in(folder: str | PathLike[str]) -> dict[str, Any]:
-    """What the run in a folder is; nothing if there is none, or none that can be read (the run itself says so then)."""
+def stored_identity(folder: str | PathLike[str]) -> dict[str, Any]:
+    """The identity in a folder's run.json; empty if there is none or it is unreadable (`Run` raises that error)."""
     try:
         identity = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))["identity"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -92,36 +96,36 @@ def begun_in(folder: str | PathLike[str]) -> dict[str, Any]:
     return identity if isinstance(identity, dict) else {}
 
 
-def _advice_of(begun: Mapping[str, Any]) -> Advice | None:
-    """The advice that a run was begun with."""
+def _stored_advice(stored: Mapping[str, Any]) -> Advice | None:
+    """The advice that a run was started with."""
     try:
-        advice = Advice.model_validate_json(json.dumps(begun.get("why")))
+        advice = Advice.model_validate_json(json.dumps(stored.get("why")))
     except ValidationError:
         return None
-    return advice if advice.recipe in RECIPES and advice.recipe == begun.get("recipe") else None
+    return advice if advice.recipe in RECIPES and advice.recipe == stored.get("recipe") else None
 
 
-def _config(advice: Advice, asked: Asked) -> tuple[Config, list[str], list[str]]:
-    """What was asked for, over what is advised, over the defaults; the advised settings in it, and the misfits."""
+def _build_config(advice: Advice, auto: AutoSettings) -> tuple[Config, list[str], list[str]]:
+    """The user's settings over the advised ones; also the advised settings that are used, and those that do not fit."""
     kind: type[Config] = RECIPES[advice.recipe].Config
     try:
-        config = load_config(kind, asked.file, asked.settings)
+        config = load_config(kind, auto.file, auto.settings)
     except ConfigError as error:
         raise ConfigError(
-            f"auto chose the recipe {advice.recipe}, and the settings do not fit it: {error.problem}; name a recipe "
-            "that they are for, or leave them out",
+            f"auto chose the recipe {advice.recipe}, which these settings do not fit: {error.problem}; use --recipe to "
+            "name the recipe that they are for, or leave them out",
             file=error.file,
         ) from error
-    given = load_config(Anything, asked.file, asked.settings).model_extra
-    advised = [each for each in advice.settings if not _names(given, each.partition("=")[0].split("."))]
+    raw = _raw_settings(auto)
+    advised = [setting for setting in advice.settings if not _is_set(raw, setting.partition("=")[0].split("."))]
     try:
-        return load_config(kind, asked.file, [*advised, *asked.settings]), advised, []
+        return load_config(kind, auto.file, [*advised, *auto.settings]), advised, []
     except ConfigError:
         return config, [], advised
 
 
-def _names(table: Any, path: list[str]) -> bool:
-    """Whether a table of settings has a value at this place."""
+def _is_set(table: Any, path: list[str]) -> bool:
+    """Whether a table of settings has a value at this path."""
     for name in path:
         if not isinstance(table, dict) or name not in table:
             return False

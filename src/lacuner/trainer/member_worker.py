@@ -1,4 +1,4 @@
-"""Train one member of an ensemble in a process of its own: the child half of `training.parallel`."""
+"""Train one member of an ensemble in a child process: the other half of `training.parallel`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from lacuner.recipes import RECIPES
 from lacuner.training.run_folder import Row, Run
 
 
-class _Part(Run):
-    """The run as seen from a process that learns a part of it; what the metrics are, the run itself will write."""
+class _MemberRun(Run):
+    """The run as seen by a child process, which writes stages but not the metrics of the whole run."""
 
     def record(self, stage: str, rows: list[Row]) -> None:
         pass
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Learn the part that standard input names."""
+    """Train the member that the request on standard input names."""
     request = read_request()
     module = RECIPES[request["recipe"]]
     config = module.Config.model_validate_json(json.dumps(request["config"]))
-    splits = Splits(**{name: list(read(path)) for name, path in request["files"].items()})
-    run = _Part(request["folder"], request["identity"], _say)
-    module.learn_part(splits, config, run, request["number"])
+    splits = Splits(**{role: list(read(path)) for role, path in request["files"].items()})
+    run = _MemberRun(request["folder"], request["identity"], _log)
+    module.train_member(splits, config, run, request["number"])

@@ -1,4 +1,4 @@
-"""Train by a recipe, from documents to a finished run folder."""
+"""Train a recipe, from documents to a finished run folder."""
 
 from __future__ import annotations
 
@@ -11,42 +11,41 @@ from lacuner.data import Splits
 from lacuner.errors import ConfigError
 from lacuner.models.storage import AnyTagger, load, save
 from lacuner.recipes import RECIPES
-from lacuner.techniques.label_issues import Suspects, find_suspects, write_names, write_suspects
-from lacuner.trainer.auto import AUTO, ask, begun_in, settle
+from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
+from lacuner.trainer.auto import AUTO, choose_recipe, read_auto_settings, stored_identity
 from lacuner.training.callbacks import TrainingCallback
-from lacuner.training.identity import canonical, identity_of, in_role
+from lacuner.training.identity import run_identity, set_complete, sort_documents
 from lacuner.training.run_folder import Run, quiet
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A finished training."""
+class TrainingResult:
+    """A finished training run."""
 
     tagger: AnyTagger
     run: Run
-    suspects: Suspects | None
-    """For a training on weak labels: what the model finds that they lack, and which of them it doubts."""
+    label_issues: LabelIssues | None
+    """For a recipe that uses weak labels: what the model finds and they lack, and labels that it disagrees with."""
 
 
-def check_needs(recipe: str, given: Iterable[str]) -> None:
-    """Refuse, in one sentence, a recipe that does not exist or lacks its data."""
+def check_needs(recipe: str, roles: Iterable[str]) -> None:
+    """Raise an error if a recipe does not exist or lacks data that it needs."""
     if recipe not in RECIPES:
         raise ConfigError(f"there is no recipe {recipe!r}; there are {', '.join(RECIPES)}")
-    needs = RECIPES[recipe].NEEDS
-    missing = [f"--{name}" for name in needs if name not in set(given)]
+    missing = [f"--{role}" for role in RECIPES[recipe].NEEDS if role not in set(roles)]
     if missing:
-        raise ConfigError(f"the recipe {recipe} needs {' and '.join(missing)}")
+        raise ConfigError(f"recipe `{recipe}` needs {' and '.join(missing)}")
 
 
-def settings_for(
-    recipe: str, given: Iterable[str], file: str | PathLike[str] | None = None, settings: Iterable[str] = ()
+def load_recipe_config(
+    recipe: str, roles: Iterable[str], file: str | PathLike[str] | None = None, settings: Iterable[str] = ()
 ) -> Config:
-    """The settings of a recipe, checked before any data is read; those of `auto` wait until its recipe is known."""
+    """The settings of a recipe, checked before any data is read; for `auto`, the raw settings."""
     if recipe == AUTO:
-        if not {"weak", "gold"} & set(given):
-            raise ConfigError("the recipe auto needs --weak or --gold")
-        return ask(file, settings)
-    check_needs(recipe, given)
+        if not {"weak", "gold"} & set(roles):
+            raise ConfigError("recipe `auto` needs --weak or --gold")
+        return read_auto_settings(file, settings)
+    check_needs(recipe, roles)
     config: Config = load_config(RECIPES[recipe].Config, file, settings)
     return config
 
@@ -57,39 +56,39 @@ def train(
     out: str | PathLike[str],
     config: Config | None = None,
     seed: int = 1,
-    say: Callable[[str], None] = quiet,
+    log: Callable[[str], None] = quiet,
     callback: TrainingCallback | None = None,
-) -> Trained:
-    """Train, or go on with a training that was interrupted; a finished one is loaded."""
-    given = {name: docs for name, docs in vars(splits).items() if docs is not None}
-    begun = begun_in(out)
-    why = begun.get("why")  # why it was chosen does not make it another run
+) -> TrainingResult:
+    """Train a recipe into the folder `out`; an interrupted run resumes, a finished one is loaded."""
+    given = {role: docs for role, docs in vars(splits).items() if docs is not None}
+    stored = stored_identity(out)
+    why = stored.get("why")  # the reasons for a recipe are not part of what identifies the run
     if recipe == AUTO:
-        recipe, config, advice = settle(splits, config, begun, say)
-        why = why if begun else advice.model_dump(mode="json")
+        recipe, config, advice = choose_recipe(splits, config, stored, log)
+        why = why if stored else advice.model_dump(mode="json")
     check_needs(recipe, given)
     module = RECIPES[recipe]
-    for name in [name for name in given if name not in (*module.NEEDS, "dev")]:
-        say(f"the recipe {recipe} has no use for --{name}")
-        del given[name]  # so that no recipe can see what its users would not have
+    for role in [role for role in given if role not in (*module.NEEDS, "dev")]:
+        log(f"recipe `{recipe}` does not use --{role}; ignoring it")
+        del given[role]  # a recipe must never see data that its users would not have
     config = config if config is not None else module.Config()
-    ordered = {name: canonical(in_role(docs, name in ("gold", "dev"))) for name, docs in given.items()}
-    if getattr(getattr(config, "train", None), "patience", None) is not None and not ordered.get("dev"):
-        say("train.patience has no effect without --dev: every epoch is trained")
-    identity = identity_of(recipe, seed, config, ordered)
-    run = Run(out, {**identity, "why": why} if why is not None else identity, say, callback)
+    data = {role: sort_documents(set_complete(docs, role in ("gold", "dev"))) for role, docs in given.items()}
+    if getattr(getattr(config, "train", None), "patience", None) is not None and not data.get("dev"):
+        log("train.patience has no effect without --dev: every epoch is trained")
+    identity = run_identity(recipe, seed, config, data)
+    run = Run(out, {**identity, "why": why} if why is not None else identity, log, callback)
     with run.locked():
         if run.finished:
-            say("this run is finished already")
+            log("this run is already finished")
             tagger = load(run.model_folder)
         else:
-            tagger = module.train(Splits(**ordered), config, run)
+            tagger = module.train(Splits(**data), config, run)
             save(tagger, run.model_folder)
-        suspects = None
+        issues = None
         if "weak" in module.NEEDS:
-            suspects = find_suspects(tagger, ordered["weak"])
-            write_suspects(suspects, run.folder / "suspects.jsonl")
-            write_names(suspects, run.folder / "suspects.tsv")
+            issues = find_label_issues(tagger, data["weak"])
+            write_label_issues(issues, run.folder / "suspects.jsonl")
+            write_missing_names(issues, run.folder / "suspects.tsv")
         if not run.finished:
             run.finish({"labels": list(tagger.labels)})
-    return Trained(tagger, run, suspects)
+    return TrainingResult(tagger, run, issues)

@@ -1,1 +1,1 @@
-"""The one training loop and what it stands on: batches, run folder, resume. It knows no paper."""
+"""The one training loop and its foundations: datasets, steps, stages, run folder, resume. It knows no paper."""

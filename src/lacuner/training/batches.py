@@ -1,4 +1,4 @@
-"""In which order sentences are learned from: batches of like length, drawn anew each epoch."""
+"""Batches of sentences of similar length, shuffled anew in each epoch."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _SPREAD = 0.15
 
 
 def epoch_batches(costs: np.ndarray, budget: int, seed: int) -> list[np.ndarray]:
-    """All sentences that have words, in batches that fit the budget when padded, in an order decided by the seed.
+    """Batches of all sentences with a positive cost, padded size within the budget, in an order given by the seed.
 
-    Sentences are sorted by length with a little noise, so that there is little padding and yet other company each time.
+    Sentences are sorted by length with a little noise: little padding, and different batches in each epoch.
     """
     rng = np.random.default_rng(seed)
     noisy = costs * rng.uniform(1 - _SPREAD, 1 + _SPREAD, len(costs)) + rng.uniform(0, 1, len(costs))

@@ -1,8 +1,8 @@
-"""The settings of the loop. What is None depends on the encoder: see `resolved`."""
+"""Settings of the training loop, and those that every recipe has."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import Field
 
@@ -13,77 +13,67 @@ from lacuner.models.types import Features
 
 
 class TrainConfig(Config):
-    """How to train."""
+    """Optimisation: epochs, learning rates, batch size, early stopping."""
 
     epochs: int = Field(15, ge=1)
-    """Passes over the data."""
+    """Number of passes over the training data."""
     learning_rate: float | None = Field(None, gt=0)
-    """Of the encoder; None: what suits it."""
+    """Learning rate of the encoder; by default 2e-3 from scratch, 2e-4 or 3e-5 for a small or large transformer."""
     head_learning_rate: float | None = Field(None, gt=0)
-    """Of the head; None: what suits the encoder."""
+    """Learning rate of the head; by default 2e-3, or 1e-3 on a large transformer."""
     weight_decay: float = Field(0.01, ge=0)
-    """Of matrices; biases, norms and embeddings have none."""
+    """Weight decay of matrices; biases, norms and embeddings have none."""
     warmup: float = Field(0.1, ge=0, le=1)
-    """The share of all steps in which the learning rate rises; then it falls to zero in a straight line."""
+    """Fraction of the steps in which the learning rate rises linearly; afterwards it falls linearly to zero."""
     clip: float = Field(1.0, gt=0)
-    """The largest norm that a gradient may have."""
+    """Maximum gradient norm."""
     budget: int | None = Field(None, ge=1)
-    """Words in a batch, padding included (sub-words for pretrained encoders); None: what suits the encoder."""
+    """Words per batch (sub-words for transformers), padding included; by default chosen by encoder and corpus size."""
     patience: int | None = Field(None, ge=1)
-    """Stop after so many epochs without a better dev score; None: never."""
+    """Early stopping: epochs without a better dev score before training stops; by default it never stops early."""
     precision: Literal["fp32", "bf16"] = "fp32"
-    """bf16 is for machines that compute with it; on most CPUs it is far slower."""
+    """Floating-point precision; bf16 needs hardware support and is far slower on most CPUs."""
     device: Literal["auto", "cpu"] = "auto"
-    """`auto` takes a GPU if there is one."""
+    """Device; `auto` uses a GPU if there is one."""
     checkpoint_seconds: float = Field(120.0, ge=0)
-    """Save the state when the last save is older than this; a run that is killed goes on from there."""
+    """Seconds between two checkpoints; a killed run resumes from the last one."""
 
+    def resolve(self, model: AnyModel, features: Features) -> TrainConfig:
+        """Fill in the defaults that depend on encoder and corpus.
 
-def resolved(config: TrainConfig, model: AnyModel, features: Features) -> TrainConfig:
-    """The settings with what suits encoder and data where nothing was said.
+        From scratch, about 250 steps per epoch with 250 to 500 words each worked best on the dev data of four corpora.
+        Small transformers (MiniLM) want more and larger steps than usual (dev data of one corpus).
+        """
+        transformer = model.encoder.is_transformer
+        small = model.encoder.width < 512
+        words = int(features.lengths.sum())
+        rate = 2e-3 if not transformer else 2e-4 if small else 3e-5
+        budget = min(max(words // 250, 250), 500) if not transformer else 256 if small else 1024
+        return self.model_copy(
+            update={
+                "learning_rate": self.learning_rate or rate,
+                "head_learning_rate": self.head_learning_rate or (1e-3 if transformer and not small else 2e-3),
+                "budget": self.budget or budget,
+            }
+        )
 
-    Encoders that start from nothing want many steps: about 250 an epoch, with 250 to 500 words each (found on the dev
-    data of four corpora). Of the pretrained ones those of MiniLM's size want more and faster steps than the usual ones
-    (found on the dev data of one).
-    """
-    scratch = not model.encoder.is_transformer
-    small = model.encoder.width < 512
-    words = int(features.lengths.sum())
-    rate = 2e-3 if scratch else 2e-4 if small else 3e-5
-    budget = min(max(words // 250, 250), 500) if scratch else 256 if small else 1024
-    return config.model_copy(
-        update={
-            "learning_rate": config.learning_rate or rate,
-            "head_learning_rate": config.head_learning_rate or (2e-3 if scratch or small else 1e-3),
-            "budget": config.budget or budget,
+    def scale_learning_rates(self, factor: float) -> TrainConfig:
+        """Resolved settings with both learning rates multiplied by a factor."""
+        assert self.learning_rate is not None and self.head_learning_rate is not None
+        rates = {
+            "learning_rate": self.learning_rate * factor,
+            "head_learning_rate": self.head_learning_rate * factor,
         }
-    )
+        return self.model_copy(update=rates)
+
+    def with_epochs(self, epochs: int) -> TrainConfig:
+        """The same settings for another number of epochs."""
+        return self.model_copy(update={"epochs": epochs})
 
 
-class PlainConfig(Config):
-    """The settings of a recipe that has none of its own."""
+class RecipeConfig(Config):
+    """The settings that all recipes share."""
 
     encoder: EncoderConfig = EncoderConfig()
     head: HeadConfig = HeadConfig()
     train: TrainConfig = TrainConfig()
-
-
-class HasPlainSettings(Protocol):
-    """The settings that every recipe has, perhaps among others."""
-
-    @property
-    def encoder(self) -> EncoderConfig: ...
-    @property
-    def head(self) -> HeadConfig: ...
-    @property
-    def train(self) -> TrainConfig: ...
-
-
-def slower(settings: TrainConfig, factor: float, epochs: int) -> TrainConfig:
-    """Resolved settings with lower learning rates, for another number of epochs."""
-    assert settings.learning_rate is not None and settings.head_learning_rate is not None
-    rates = {
-        "learning_rate": settings.learning_rate * factor,
-        "head_learning_rate": settings.head_learning_rate * factor,
-    }
-    return settings.model_copy(update={**rates, "epochs": epochs})

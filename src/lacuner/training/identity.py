@@ -1,4 +1,4 @@
-"""TODO docstring."""
+"""What identifies a run: recipe, seed, settings, and the content of its data, whatever files they came from."""
 
 from __future__ import annotations
 
@@ -18,53 +18,52 @@ from lacuner.models.encoders import encoder_fingerprint
 from lacuner.models.storage import fingerprint
 
 
-def canonical(docs: Iterable[Document]) -> list[Document]:
-    """Documents in an order of their own, so that the order of files and lines decides nothing."""
+def sort_documents(docs: Iterable[Document]) -> list[Document]:
+    """Documents in an order that depends on their content only, so that file order never matters."""
     return sorted(docs, key=lambda doc: (doc.text, doc.id, as_line(doc)))
 
 
-def identity_of(recipe: str, seed: int, config: Config, data: Mapping[str, Sequence[Document]]) -> dict[str, Any]:
-    """What makes a run this run: with the same it goes on, with anything else it is another."""
-    settings = config.model_dump(mode="json")
-    settings.get("train", {}).pop("checkpoint_seconds", None)  # how often a run is saved does not make it another run
-    identity: dict[str, Any] = {
-        "recipe": recipe,
-        "seed": seed,
-        "config": settings,
-        "data": {name: _describe(docs) for name, docs in sorted(data.items())},
-    }
-    if contents := dict(_contents(config)):
-        identity["contents"] = contents
-    return identity
-
-
-def in_role(docs: Iterable[Document], complete: bool) -> Iterator[Document]:
-    """Documents that do not say whether they are complete are so by their role; words are split before all else."""
+def set_complete(docs: Iterable[Document], complete: bool) -> Iterator[Document]:
+    """Documents with their words split; those that do not state whether they are complete get the given value."""
     for doc in docs:
         words_of(doc)
         yield replace(doc, complete=complete) if doc.complete is None else doc
 
 
-def _contents(config: Config, where: str = "") -> Iterator[tuple[str, str]]:
-    """Hashes of what the settings name: with other vectors or another encoder of the same name it is another run."""
+def run_identity(recipe: str, seed: int, config: Config, data: Mapping[str, Sequence[Document]]) -> dict[str, Any]:
+    """What makes two runs the same run: with equal identities an interrupted run resumes."""
+    settings = config.model_dump(mode="json")
+    settings.get("train", {}).pop("checkpoint_seconds", None)  # how often it is saved does not change the result
+    identity: dict[str, Any] = {
+        "recipe": recipe,
+        "seed": seed,
+        "config": settings,
+        "data": {role: _describe(docs) for role, docs in sorted(data.items())},
+    }
+    if contents := dict(_content_hashes(config)):
+        identity["contents"] = contents
+    return identity
+
+
+def _content_hashes(config: Config, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Hashes of the files that settings name: the same name may stand for other vectors or another encoder."""
     for name in type(config).model_fields:
-        value, place = getattr(config, name), f"{where}{name}"
+        value, setting = getattr(config, name), f"{prefix}{name}"
         if isinstance(value, Config):
-            yield from _contents(value, f"{place}.")
+            yield from _content_hashes(value, f"{setting}.")
         elif isinstance(value, Path) and value.is_dir():
-            yield place, fingerprint(value)
+            yield setting, fingerprint(value)
         elif isinstance(value, Path):
             try:
                 with value.open("rb") as stream:
-                    yield place, hashlib.file_digest(stream, "sha256").hexdigest()
+                    yield setting, hashlib.file_digest(stream, "sha256").hexdigest()
             except OSError as error:
-                raise ConfigError(f"cannot read what {place} names: {error.strerror}", file=value) from error
-        elif isinstance(config, EncoderConfig) and name == "name" and (found := encoder_fingerprint(value)):
-            yield place, found
+                raise ConfigError(f"cannot read the file of setting {setting}: {error.strerror}", file=value) from error
+        elif isinstance(config, EncoderConfig) and name == "name" and (digest := encoder_fingerprint(value)):
+            yield setting, digest
 
 
 def _describe(docs: Iterable[Document]) -> Mapping[str, Any]:
-    """What the data is, whatever its files are called."""
     digest, count = hashlib.sha256(), 0
     for doc in docs:
         digest.update(as_line(doc).encode())

@@ -1,4 +1,4 @@
-"""AdamW with a learning rate for the encoder and one for the head, and the rise and fall of both."""
+"""AdamW with separate learning rates for encoder and head, linear warm-up and linear decay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_optimizer(model: AnyModel, encoder_rate: float, head_rate: float, decay
 
 
 def _split(part: TorchModule) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Matrices that a linear layer multiplies with, and everything else: biases, norms, embeddings."""
+    """Parameters with weight decay (matrices of linear layers), and without (biases, norms, embeddings)."""
     matrices = {
         id(parameter)
         for module in part.modules()
@@ -35,14 +35,14 @@ def _split(part: TorchModule) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
 
 
 def set_rate(optimizer: torch.optim.Optimizer, progress: float, warmup: float) -> None:
-    """The learning rate at a point of the training between 0 and 1: up in a straight line, then down to nothing."""
+    """Set the learning rate at `progress` between 0 and 1: linear warm-up, then linear decay to zero."""
     factor = progress / warmup if progress < warmup else (1 - progress) / max(1 - warmup, 1e-9)
     for group in optimizer.param_groups:
         group["lr"] = group["rate"] * factor
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimizer's memory as named tensors."""
+    """The optimiser's state as named tensors."""
     return {
         f"optimizer.{i}.{name}": value if isinstance(value, Tensor) else torch.tensor(value)
         for i, parameter in enumerate(_parameters(optimizer))
@@ -51,12 +51,14 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` took."""
+    """Restore the state that `optimizer_tensors` returned."""
     for i, parameter in enumerate(_parameters(optimizer)):
         prefix = f"optimizer.{i}."
-        mine = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-        if mine:
-            optimizer.state[parameter] = {name: tensor.to(parameter.device, copy=True) for name, tensor in mine.items()}
+        state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        if state:
+            optimizer.state[parameter] = {
+                name: tensor.to(parameter.device, copy=True) for name, tensor in state.items()
+            }
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Iterator[nn.Parameter]:

@@ -1,13 +1,12 @@
-"""Parts of a run that need nothing of each other, learned side by side: each in a process of its own.
+"""Train the members of an ensemble in parallel, each in a process of its own.
 
-A process is told what to learn by a line on its standard input, reads the run's documents from a file, and leaves its
-finished stages in the run folder. There the run finds them, and goes on as if it had learned them itself; what a
-process has not finished, for whatever reason, the run learns afterwards.
+A process leaves its finished stage in the run folder, where the run loads it: one core and several give the same
+bytes, and a process that dies costs only time, because what is missing is then trained in the main process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,33 +19,54 @@ from lacuner.processes import Request, run_requests
 from lacuner.training.run_folder import Run
 
 
-def learn_side_by_side(recipe: str, splits: Splits, config: Config, run: Run, parts: Mapping[int, str]) -> None:
-    """Call the recipe's `learn_part` for the numbers of which the stage, whose name is given, is not finished.
+def train_members(
+    recipe: str,
+    splits: Splits,
+    config: Config,
+    run: Run,
+    stages: Mapping[int, str],
+    train_member: Callable[[int], object],
+) -> None:
+    """Train every member, by number and stage name, whose stage is not finished.
 
-    Nothing is done where there is one core, one part, a GPU (which they would have to share) or somebody who watches.
+    Child processes call `train_member(splits, config, run, number)` of the recipe's module. With one core, one missing
+    member, a GPU (which they would have to share) or a callback, all is trained here, by `train_member(number)`.
     """
-    missing = [number for number, stage in parts.items() if not _finished(run, stage)]
-    count = min(len(missing), torch.get_num_threads())
-    if count < 2 or torch.cuda.is_available() or run.callback is not None:
-        return
-    run.say(f"{recipe}: {len(missing)} models, {count} at a time, each in a process of its own")
+    missing = [number for number, stage in stages.items() if not _is_finished(run, stage)]
+    workers = min(len(missing), torch.get_num_threads())
+    if workers > 1 and not torch.cuda.is_available() and run.callback is None:
+        run.log(f"{recipe}: training {len(missing)} models, {workers} at a time")
+        _train_in_processes(recipe, splits, config, run, {number: stages[number] for number in missing}, workers)
+    for number in missing:
+        if not _is_finished(run, stages[number]):
+            train_member(number)
+
+
+def _is_finished(run: Run, name: str) -> bool:
+    with run.stage(name) as stage:
+        return stage.finished
+
+
+def _train_in_processes(
+    recipe: str, splits: Splits, config: Config, run: Run, stages: Mapping[int, str], workers: int
+) -> None:
     with TemporaryDirectory() as folder:
-        given = {name: docs for name, docs in vars(splits).items() if docs is not None}
-        files = {name: str(Path(folder) / f"{name}.jsonl") for name in given}
-        for name, docs in given.items():
-            write_jsonl(docs, Path(files[name]), Lost())
-        about = {"recipe": recipe, "config": config.model_dump(mode="json"), "files": files}
-        where = {"folder": str(run.folder.resolve()), "identity": run.identity}
-        requests = [{**about, **where, "number": number, "stage": parts[number]} for number in missing]
+        splits_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
+        files = {role: str(Path(folder) / f"{role}.jsonl") for role in splits_by_role}
+        for role, docs in splits_by_role.items():
+            write_jsonl(docs, Path(files[role]), Lost())
+        common = {
+            "recipe": recipe,
+            "config": config.model_dump(mode="json"),
+            "files": files,
+            "folder": str(run.folder.resolve()),
+            "identity": run.identity,
+        }
+        requests: list[Request] = [{**common, "number": number, "stage": stage} for number, stage in stages.items()]
 
         def on_exit(request: Request, failure: str | None) -> None:
             if failure:
-                run.say(f"{request['stage']} is trained in this process instead: {failure}")
+                run.log(f"{request['stage']} is trained in this process instead: {failure}")
 
-        threads = max(torch.get_num_threads() // count, 1)
-        run_requests("lacuner.trainer.member_worker", requests, count, on_exit, run.say, threads)
-
-
-def _finished(run: Run, name: str) -> bool:
-    with run.stage(name) as stage:
-        return stage.finished
+        threads = max(torch.get_num_threads() // workers, 1)
+        run_requests("lacuner.trainer.member_worker", requests, workers, on_exit, run.log, threads)

@@ -1,8 +1,8 @@
-"""The run folder: what was asked for, how far it has come, and what came out.
+"""The run folder: what is trained, how far it is, and the result.
 
-`run.json` says what the run is: recipe, settings, seed, hashes of the data, versions. Each stage keeps its state in a
-folder of its own; `state.json` is always written last and names the tensors with their hash, so that a kill at any
-moment leaves either the old state or the new one. The same command continues an unfinished run.
+`run.json` identifies the run: recipe, settings, seed, hashes of the data, versions. Each stage has a folder of its own;
+its `state.json` is written last and names the tensors with their hash, so that a kill at any moment leaves either the
+old state or the new one. The same command resumes an unfinished run.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from lacuner.processes import lock_folder
 from lacuner.training.callbacks import TrainingCallback
 
 Row = dict[str, Any]
-_LIBRARIES = ("lacuner", "torch", "numpy", "safetensors", "accelerate", "transformers", "tokenizers")
+_LIBRARIES = ("lacuner", "torch", "numpy", "safetensors", "transformers", "tokenizers")
 
 
 def quiet(_: str) -> None:
-    """Say nothing: what a library does unless somebody listens."""
+    """Log nothing: the default of a library."""
 
 
 class Stage:
-    """A part of a run that is done once. `finished` says that it has been."""
+    """A resumable part of a run, with its tensors and state; `finished` once it is done."""
 
     def __init__(self, run: Run, name: str) -> None:
         self.run, self.name = run, name
@@ -50,11 +50,11 @@ class Stage:
         return bool(self.state.get("finished"))
 
     def seed(self, *parts: object) -> int:
-        """A seed for this stage, and for an epoch or whatever else of it."""
+        """A seed that depends on the run, this stage and the given parts (such as the epoch)."""
         return self.run.seed_for(self.name, *parts)
 
     def save(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-        """Keep tensors and a JSON-able state, in place of what was kept before."""
+        """Write tensors and a JSON state, replacing the previous checkpoint."""
         data = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
         digest = hashlib.sha256(data).hexdigest()
         name = f"{digest[:16]}.safetensors"
@@ -68,15 +68,16 @@ class Stage:
                 old.unlink()
 
     def finish(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        """Write the result of the stage and mark it as finished."""
         self.save(tensors, {**state, "finished": True})
 
     def describe(self, settings: Mapping[str, Any]) -> None:
-        """Write down the settings as they were resolved."""
+        """Write the resolved settings."""
         with atomic_write(self.folder / "settings.json") as stream:
             stream.write((json.dumps(settings, indent=1) + "\n").encode())
 
     def record(self, rows: list[Row]) -> None:
-        """The stage's metrics so far; the run's `metrics.jsonl` has those of all stages."""
+        """Update this stage's rows in the run's `metrics.jsonl`."""
         self.run.record(self.name, rows)
 
     def _load(self) -> None:
@@ -87,69 +88,71 @@ class Stage:
             self.state = json.loads(path.read_text(encoding="utf-8"))
             data = (self.folder / self.state["tensors"]).read_bytes()
             if hashlib.sha256(data).hexdigest() != self.state["sha256"]:
-                raise ModelFileError(
-                    "the state of this stage is damaged: remove the folder to begin it again", file=path
-                )
+                raise ModelFileError("this stage's checkpoint is damaged: delete the folder to restart it", file=path)
             self.tensors = load_tensors(data)
         except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
-            raise ModelFileError("the state of this stage cannot be read: remove the folder", file=path) from error
+            raise ModelFileError(
+                "this stage's checkpoint cannot be read: delete the folder to restart it", file=path
+            ) from error
 
 
 class Run:
-    """A folder in which something is trained. `say` is given a line for people now and then."""
+    """A training run in a folder. `log` receives one console line at a time."""
 
     def __init__(
         self,
         folder: str | PathLike[str],
         identity: Mapping[str, Any],
-        say: Callable[[str], None] = quiet,
+        log: Callable[[str], None] = quiet,
         callback: TrainingCallback | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.identity = json.loads(json.dumps(identity, default=str))
-        self.say, self.callback = say, callback
+        self.log, self.callback = log, callback
         self._metrics: dict[str, list[Row]] = {}
 
-    def _check_place(self) -> None:
-        """Leave alone what is neither a run nor empty. Without a lock: it would be a file in somebody's folder."""
+    def _check_folder(self) -> None:
+        """Refuse a folder that is neither empty nor a run, before a lock file is created in it."""
         if self.folder.exists() and not self.folder.is_dir():
-            raise ConfigError("this is a file, not a folder for a run", file=self.folder)
-        known = not self.folder.exists() or (self.folder / "run.json").exists()
-        if not known and any(not _left_behind(file) for file in self.folder.iterdir()):
-            raise ConfigError("this folder is not empty, and not a run: choose another one", file=self.folder)
+            raise ConfigError("this is a file; --out needs a folder", file=self.folder)
+        is_run = not self.folder.exists() or (self.folder / "run.json").exists()
+        if not is_run and any(not _is_leftover(file) for file in self.folder.iterdir()):
+            raise ConfigError("this folder is not empty and not a run: choose another --out", file=self.folder)
 
     def _claim(self) -> None:
-        """Write down whose folder this is, or see that it is ours."""
+        """Write run.json, or check that the one in the folder identifies this run."""
         path = self.folder / "run.json"
         if path.exists():
             try:
-                known = json.loads(path.read_text(encoding="utf-8"))["identity"]
+                stored = json.loads(path.read_text(encoding="utf-8"))["identity"]
             except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-                raise ModelFileError("this is not the description of a run", file=path) from error
-            difference = _difference(known, self.identity)
+                raise ModelFileError("this is not the run.json of a run", file=path) from error
+            difference = _difference(stored, self.identity)
             if difference:
-                raise ConfigError(f"another run is in this folder ({difference}): choose another one", file=self.folder)
+                raise ConfigError(
+                    f"this folder holds another run ({difference}): choose another --out", file=self.folder
+                )
             return
-        about = {"identity": self.identity, "versions": installed_versions(), "machine": platform.platform()}
+        content = {"identity": self.identity, "versions": installed_versions(), "machine": platform.platform()}
         with atomic_write(path) as stream:
-            stream.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
+            stream.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Begin the run in its folder, or go on with it; nobody else may work there meanwhile."""
+        """Start or resume the run in its folder, which stays locked meanwhile."""
         try:
-            self._check_place()
+            self._check_folder()
         except OSError as error:
             raise ConfigError(f"cannot read this folder: {error.strerror}", file=self.folder) from error
         with lock_folder(self.folder):
-            self._claim()  # only now: of two that begin at once, one has the folder
-            for file in [file for file in self.folder.rglob(".*.part") if _left_behind(file)]:
+            self._claim()  # under the lock: of two runs that start at once, one gets the folder
+            for file in [file for file in self.folder.rglob(".*.part") if _is_leftover(file)]:
                 file.unlink(missing_ok=True)
             yield
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Stage]:
-        """A stage by its name, such as `train` or `ensemble/3`; if it is finished, it has its results already."""
+        """A stage by its name, such as `train` or `models/3`, with its checkpoint or result if there is one."""
         stage = Stage(self, name)
         yield stage
 
@@ -158,7 +161,7 @@ class Run:
         return int(self.identity.get("seed", 1))
 
     def seed_for(self, *parts: object) -> int:
-        """A number that depends on the run's seed and on what it is for, and on nothing else."""
+        """A seed that depends on the run's seed and on the given parts only."""
         text = "/".join(map(str, (self.seed, *parts)))
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
@@ -181,24 +184,24 @@ class Run:
             stream.write("".join(lines).encode())
 
 
-def _left_behind(file: Path) -> bool:
-    """Half of a file that a killed process was writing, or its lock."""
+def _is_leftover(file: Path) -> bool:
+    """Whether a file is a partial write or the lock of a killed process."""
     return file.name.startswith(".") and file.name.endswith((".part", ".lock"))
 
 
-def _difference(known: Any, asked: Any, where: str = "") -> str | None:
-    """The first place where two descriptions differ, in words."""
-    if isinstance(known, dict) and isinstance(asked, dict):
-        for key in sorted({*known, *asked}, key=lambda key: (key != "recipe", key)):
-            found = _difference(known.get(key), asked.get(key), f"{where}.{key}" if where else key)
-            if found:
-                return found
+def _difference(stored: Any, current: Any, path: str = "") -> str | None:
+    """A description of the first difference between two identities."""
+    if isinstance(stored, dict) and isinstance(current, dict):
+        for key in sorted({*stored, *current}, key=lambda key: (key != "recipe", key)):
+            difference = _difference(stored.get(key), current.get(key), f"{path}.{key}" if path else key)
+            if difference:
+                return difference
         return None
-    return None if known == asked else f"{where} is {_short(known)} there and {_short(asked)} here"
+    return None if stored == current else f"{path} is {_shorten(stored)} there and {_shorten(current)} here"
 
 
-def _short(value: Any) -> str:
-    """A value in words; of a hash enough to tell it from another."""
+def _shorten(value: Any) -> str:
+    """A value for an error message; hashes are cut."""
     return repr(value[:12] + "...") if isinstance(value, str) and len(value) == 64 else repr(value)
 
 

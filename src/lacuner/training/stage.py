@@ -1,98 +1,122 @@
-"""TODO docstring."""
+"""Train one model in one resumable stage: the building block of every recipe."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from lacuner.data import Document, Lost
+from lacuner.data import Document, Lost, labels_of
 from lacuner.errors import TrainingError
-from lacuner.models.config import MAX_SPAN_WIDTH, EncoderConfig, HeadConfig
+from lacuner.evaluate.scores import Count, count_exact
+from lacuner.evaluate.threshold import tune_threshold as best_threshold
+from lacuner.models.config import MAX_SPAN_WIDTH
 from lacuner.models.encoders import open_encoder
 from lacuner.models.heads import build_head
 from lacuner.models.model import Model
-from lacuner.models.tagger import Tagger
+from lacuner.models.tagger import Tagger, assemble
 from lacuner.models.targets import choose_span_width
 from lacuner.models.types import HasThreshold
 from lacuner.models.windows import cut_sentences
-from lacuner.training.config import HasPlainSettings, resolved
-from lacuner.training.dataset import SpanSet, TrainingSet, dev_scorer, span_set, training_set
-from lacuner.training.loop import MakeStep, fit
-from lacuner.training.run_folder import Run
-from lacuner.training.steps import believe
+from lacuner.training.config import RecipeConfig, TrainConfig
+from lacuner.training.dataset import TrainingSet, training_set
+from lacuner.training.loop import fit, load_weights
+from lacuner.training.run_folder import Row, Run
+from lacuner.training.steps import MakeStep, loss_step
+
+LOWEST_THRESHOLD = 0.0009
+"""Spans with a lower probability are not considered when a threshold is tuned."""
 
 
-def new_model(
-    encoder: EncoderConfig, head: HeadConfig, docs: Sequence[Document], run: Run, name: str = "model"
-) -> Model:
-    """A model with fresh weights for the labels of these documents; the weights depend on run, seed and name alone."""
-    labels = sorted({span.label for doc in docs for span in doc.spans})
+def new_model(config: RecipeConfig, docs: Sequence[Document], run: Run, name: str = "model") -> Model:
+    """A model with fresh weights for the labels of these documents.
+
+    The weights depend on the run's seed and on `name` only, so two models of a run differ if their names do.
+    """
+    labels = labels_of(docs)
     if not labels:
         raise TrainingError("there is no labelled span in the training data: nothing can be learned from it")
     torch.manual_seed(run.seed_for("weights", name))
-    made = open_encoder(encoder, docs)
+    encoder, head = open_encoder(config.encoder, docs), config.head
     settings: dict[str, Any] = {"kind": head.kind, "labels": labels, "dropout": head.dropout}
     if head.kind == "span":
-        width = head.width or min(choose_span_width(cut_sentences(docs, made, Lost()).annotations), MAX_SPAN_WIDTH)
+        width = head.width or min(choose_span_width(cut_sentences(docs, encoder, Lost()).annotations), MAX_SPAN_WIDTH)
         settings |= {"widths": width, "variant": head.variant}
     elif head.kind != "entity_type":
         settings |= {"scheme": head.scheme, "angle": head.angle}
-    return Model(made, build_head(settings, made.width))
+    return Model(encoder, build_head(settings, encoder.width))
 
 
-class Learned(NamedTuple):
-    """A tagger, and what was measured in each epoch."""
+@dataclass(frozen=True)
+class Selection:
+    """How the weights, and the decision threshold of a span head, are selected."""
 
-    tagger: Tagger
-    rows: list[dict[str, Any]]
+    dev: Sequence[Document] | None = None
+    """With dev documents the epoch with the best dev F1 is kept, without them the last one."""
+    threshold: float | Literal["argmax", "dev"] = "argmax"
+    """Decision threshold of a span head: a number, or `dev` to tune it on dev after every epoch."""
+    keep_start: bool = False
+    """Whether the initial weights are kept if no epoch beats them on dev."""
+
+
+class StageResult(NamedTuple):
+    """A trained model and one row of metrics per epoch."""
+
+    model: Model
+    rows: list[Row]
 
     @property
-    def f1(self) -> float:
-        """That of the best epoch on dev; 0 without dev."""
+    def dev_f1(self) -> float:
+        """F1 of the best epoch on dev; 0 without dev."""
         return max((row["dev"]["f1"] for row in self.rows if "dev" in row), default=0.0)
 
 
-def learn_in_stage(
+def train_stage(
     data: TrainingSet,
     make_step: MakeStep,
-    config: HasPlainSettings,
+    train: TrainConfig,
     run: Run,
-    dev: Sequence[Document] | None,
+    selection: Selection = Selection(),  # noqa: B008 frozen
     name: str = "train",
-    start_counts: bool = False,
-) -> Learned:
-    """One training in one stage; a span head has its threshold afterwards."""
+) -> StageResult:
+    """Train `data.model` in the stage `name` of the run; a finished stage is loaded, an interrupted one resumes."""
     model, head = data.model, data.model.head
-    threshold = config.head.threshold if isinstance(head, HasThreshold) else None
-    scored = dev_scorer(model, dev, choose_threshold=threshold == "dev")
-    if isinstance(head, HasThreshold) and isinstance(threshold, float):
-        head.threshold = threshold
+    if isinstance(head, HasThreshold) and isinstance(selection.threshold, float):
+        head.threshold = selection.threshold
+    tune = isinstance(head, HasThreshold) and selection.threshold == "dev"
+    dev_score = DevScorer(model, selection.dev, tune) if selection.dev else None
+    settings = train.resolve(model, data.features)
     with run.stage(name) as stage:
-        settings = resolved(config.train, model, data.features)
-        rows = fit(model, data.features, make_step, settings, stage, scored, start_counts)
-    if isinstance(head, HasThreshold) and threshold == "dev" and scored is not None:
-        scored()  # that of the weights that were kept
-        run.say(f"{name}: on dev a threshold of {head.threshold:.3f} is best")
-    return Learned(Tagger(model), rows)
+        rows = fit(model, data.features, make_step, settings, stage, dev_score, selection.keep_start)
+    if tune and dev_score is not None:
+        dev_score()  # sets the threshold of the weights that were kept
+        run.log(f"{name}: best decision threshold on dev: {dev_score.threshold:.3f}")
+    return StageResult(model, rows)
 
 
-def learn(docs: Sequence[Document], dev: Sequence[Document] | None, config: HasPlainSettings, run: Run) -> Tagger:
-    """One training, believing whatever the documents say is known."""
+def load_stage(run: Run, name: str, model: Model) -> list[Row] | None:
+    """Give a model the weights of a finished stage and return its metrics; None if the stage is not finished."""
+    with run.stage(name) as stage:
+        return load_weights(model, stage) if stage.finished else None
+
+
+def train_on(docs: Sequence[Document], dev: Sequence[Document] | None, config: RecipeConfig, run: Run) -> Tagger:
+    """Train one model on everything that the documents state, with the supervised loss."""
     lost = Lost()
-    data = training_set(new_model(config.encoder, config.head, docs, run), docs, lost)
-    run.say(f"learning from {len(docs):,} documents: {lost}")
-    step = believe(data)
-    return learn_in_stage(data, lambda _: step, config, run, dev).tagger
+    data = training_set(new_model(config, docs, run), docs, lost)
+    run.log(f"training on {len(docs):,} documents: {lost}")
+    step = loss_step(data)
+    return Tagger(train_stage(data, lambda _: step, config.train, run, Selection(dev, config.head.threshold)).model)
 
 
-def once(run: Run, name: str, compute: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Tensors that are computed once in a run.
+def cached_tensors(run: Run, name: str, compute: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Compute tensors once per run and keep them as a finished stage.
 
-    What an epoch learns from is finished before the epoch begins, so that a run that was killed in the middle of it
-    never asks a model that is half through it.
+    What an epoch trains on is stored before the epoch starts: a resumed run must not recompute it with a model that is
+    half-way through the epoch.
     """
     with run.stage(name) as stage:
         if not stage.finished:
@@ -101,16 +125,35 @@ def once(run: Run, name: str, compute: Callable[[], dict[str, Tensor]]) -> dict[
         return stage.tensors
 
 
-def new_span_set(config: HasPlainSettings, docs: Sequence[Document], run: Run, name: str = "model") -> SpanSet:
-    """Documents ready for a model with fresh weights."""
-    lost = Lost()
-    spans = span_set(new_model(config.encoder, config.head, docs, run, name), docs, lost)
-    run.say(f"learning from {len(docs):,} documents: {lost}")
-    return spans
+def best_on_dev(values: Sequence[float], train: Callable[[float, str], StageResult], setting: str, run: Run) -> Tagger:
+    """Train once per value of a setting, each in its own stage, and keep the model with the best dev F1."""
+    results = {value: train(value, f"{setting}{value:g}") for value in dict.fromkeys(values)}
+    scores = ", ".join(f"{result.dev_f1:.3f} with {setting} = {value:g}" for value, result in results.items())
+    run.log(f"dev F1 {scores}")
+    return Tagger(max(results.values(), key=lambda result: result.dev_f1).model)
 
 
-def best_on_dev(values: Sequence[float], learn: Callable[[float, str], Learned], setting: str, run: Run) -> Tagger:
-    """Learn once with each value of a setting, in a stage of its own, and keep the best on dev, of equals the first."""
-    tried = {value: learn(value, f"{setting}{value:g}") for value in dict.fromkeys(values)}
-    run.say("dev F1 " + ", ".join(f"{each.f1:.3f} with {setting} = {value:g}" for value, each in tried.items()))
-    return max(tried.values(), key=lambda each: each.f1).tagger
+class DevScorer:
+    """Scores a model on dev documents, which are prepared once; can also tune the threshold of a span head."""
+
+    def __init__(self, model: Model, docs: Sequence[Document], tune_threshold: bool = False) -> None:
+        self.tagger, self.docs, self.tune_threshold = Tagger(model), docs, tune_threshold
+        self.sentences = cut_sentences(docs, model.encoder)
+        self.features = model.encoder.prepare(self.sentences.words)
+        self.threshold: float | None = None
+        """The threshold with the best F1 in the last call, if it is tuned."""
+
+    def __call__(self) -> Count:
+        """Exact-match counts of the model as it is now; sets the head's threshold if that is to be tuned."""
+        if not self.tune_threshold:
+            return count_exact(self.docs, self._predict())
+        head = self.tagger.model.head
+        assert isinstance(head, HasThreshold)
+        head.threshold = LOWEST_THRESHOLD
+        # decoding is greedy by probability, so the spans above a threshold do not depend on those below it
+        self.threshold, count = best_threshold(self.docs, self._predict())
+        head.threshold = self.threshold
+        return count
+
+    def _predict(self) -> list[Document]:
+        return list(assemble(self.docs, self.sentences, self.tagger.decode(self.features), self.tagger.labels))
