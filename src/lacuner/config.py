@@ -165,7 +165,9 @@ def _problem(kind: type[BaseModel], item: Any, text: str) -> str:
     if item["type"] == "extra_forbidden":
         return _unknown_setting(_config_at(kind, path[:-1]), path, place)
     message = item["msg"][:1].lower() + item["msg"][1:]
-    value = "" if item["type"] == "missing" else f", not {json.dumps(item['input'], default=str)[:60]}"
+    whole_table = isinstance(item["input"], dict | Config)  # its message names the settings in it
+    is_shown = item["type"] != "missing" and not whole_table
+    value = f", not {json.dumps(item['input'], default=str)[:60]}" if is_shown else ""
     return f"{name}{place}: {message}{value}"
 
 

@@ -28,7 +28,7 @@ SENTENCES = [[doc.text[a:b] for a, b in words_of(doc)] for doc in DOCS]
 
 @pytest.fixture(scope="module")
 def model() -> MaskedLanguageModel:
-    """Untrained: it guesses anything, so that only the rules hold it back."""
+    """Untrained: it predicts anything, so that only the rules limit it."""
     torch.manual_seed(0)
     encoder = TinyEncoder(TinyConfig(rows=512, width=32))
     return MaskedLanguageModel(encoder, MaskedWordHead(32, build_vocabulary(SENTENCES, 2, 500)))
@@ -112,10 +112,10 @@ def test_long_documents_are_rewritten_through_windows(model: MaskedLanguageModel
     assert sum(changed[:100]) > 10 and sum(changed[-100:]) > 10
 
 
-def test_a_poor_model_is_said_to_be_poor(model: MaskedLanguageModel) -> None:
-    assert "no masked-word head" in (unfit_reason(None, SENTENCES, 0.2) or "")
-    assert "five best guesses" in (unfit_reason(model, SENTENCES, 0.2) or ""), (
-        "measured here, since nobody held out anything"
+def test_a_poor_model_is_unfit(model: MaskedLanguageModel) -> None:
+    assert "no masked-LM head" in (unfit_reason(None, SENTENCES, 0.2) or "")
+    assert "top-5 accuracy on masked words is only" in (unfit_reason(model, SENTENCES, 0.2) or ""), (
+        "measured on these sentences, as no held-out accuracy is known"
     )
     model.head.top5 = 0.25
     assert unfit_reason(model, SENTENCES, 0.2) is None and "25 %" in (unfit_reason(model, SENTENCES, 0.3) or "")

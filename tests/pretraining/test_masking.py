@@ -1,4 +1,4 @@
-"""Units that can be hidden, and heads that guess them."""
+"""Masking units, and masked-LM heads that predict them."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def test_a_unit_that_is_replaced_is_read_as_the_other_word(kind: str) -> None:
     units = prepare_units(made, SENTENCES)
     assert units.ids.tolist() == [0, 2, 4, 1, 3, UNCHANGED, 0, 1]
     inputs = np.full(8, UNCHANGED)
-    inputs[[1, 4]] = [4, made.head.mask]  # "cat" is read as "sat", "Cat" is hidden
+    inputs[[1, 4]] = [4, made.head.mask]  # "cat" is read as "sat", "Cat" is masked
     want = [["a", "sat", "sat"], [], ["the", MASK, "unheard"], ["a", "the"]]
     indices = np.array([2, 0, 1])
     with torch.no_grad():
-        got = units.vectors(made, units.collate(made, indices, inputs))
+        got = units.encode(made, units.collate(made, indices, inputs))
         features = made.encoder.prepare(want)
         expected = made.encoder(made.encoder.collate(features, indices))
     torch.testing.assert_close(got[:2], expected[:2])
 
 
-def test_what_is_hidden() -> None:
+def test_the_shares_of_masked_units() -> None:
     made = model()
     units = prepare_units(made, [[WORDS[i % 5] for i in range(40)]] * 100)
     torch.manual_seed(1)
@@ -60,14 +60,14 @@ def test_what_is_hidden() -> None:
     assert 0.05 < (hidden.inputs[asked] == UNCHANGED).mean() < 0.15
 
 
-def test_a_word_without_a_number_is_never_asked_for_but_counts_as_missed() -> None:
+def test_a_word_outside_the_vocabulary_is_never_a_target_but_counts_as_an_error() -> None:
     made = model()
     units = prepare_units(made, [["unheard"] * 50 + ["a"]])
     assert (mask_units(units, made, 0.9, False).targets[:50] == UNCHANGED).all()
     assert measure_masked_lm(units, made, 0.15, False).row["top5"] <= 1 / 51 + 1e-6
 
 
-def test_measure_agrees_with_hiding_one_word_at_a_time() -> None:
+def test_the_measure_agrees_with_masking_one_word_at_a_time() -> None:
     made = model()
     units = prepare_units(made, SENTENCES)
     row = measure_masked_lm(units, made, 1e-3, False).row  # so many rounds that no two of these words share one
@@ -78,14 +78,14 @@ def test_measure_agrees_with_hiding_one_word_at_a_time() -> None:
             inputs[place] = made.head.mask
             with torch.no_grad():
                 batch = units.collate(made, np.array([number]), inputs)
-                logs.append(made.head.log_probs(units.vectors(made, batch)[0, i]).numpy())
+                logs.append(made.head.log_probs(units.encode(made, batch)[0, i]).numpy())
             place += 1
     known = [(log, number) for log, number in zip(logs, units.ids, strict=True) if number >= 0]
     assert row["top1"] == pytest.approx(sum(log.argmax() == n for log, n in known) / 8, abs=1e-5)
     assert row["perplexity"] == pytest.approx(np.exp(-np.mean([log[n] for log, n in known])), rel=1e-4)
 
 
-def test_the_step_is_the_mean_over_what_is_asked_for() -> None:
+def test_the_step_is_the_mean_over_the_targets() -> None:
     made = model()
     units = prepare_units(made, SENTENCES)
     inputs, wanted = np.full(8, UNCHANGED), np.full(8, UNCHANGED)
@@ -93,12 +93,12 @@ def test_the_step_is_the_mean_over_what_is_asked_for() -> None:
     found = masked_lm_step(units, made, MaskedCorpus(inputs, wanted))(np.arange(4))
     assert (found.size, found.known, found.positions) == (2, 2, 8)
     with torch.no_grad():
-        vectors = units.vectors(made, units.collate(made, np.arange(4), inputs))
+        vectors = units.encode(made, units.collate(made, np.arange(4), inputs))
         want = -made.head.log_probs(vectors[0, 0])[0] - made.head.log_probs(vectors[3, 1])[1]
     torch.testing.assert_close(found.total, want)
 
 
-def test_a_large_vocabulary_is_guessed_in_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_vocabulary_is_predicted_in_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masked, "LARGE", 30)
     monkeypatch.setattr(masked, "_FREQUENT", 20)
     torch.manual_seed(0)

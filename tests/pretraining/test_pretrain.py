@@ -38,7 +38,7 @@ def one_thread() -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("encoder", ["tiny", "lstm"])
-def test_it_learns_to_guess(encoder: str, tmp_path: Path) -> None:
+def test_it_learns_to_predict_masked_words(encoder: str, tmp_path: Path) -> None:
     done = pretrain(DOCS, tmp_path / "run", config(f"encoder.name={encoder}", "train.epochs=4"))
     rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     perplexities = [row["dev"]["perplexity"] for row in rows]
@@ -103,20 +103,20 @@ def test_the_vocabulary() -> None:
     text = [["b", "a", "b"], ["a", "c"], ["d", "d", "d"]]
     assert build_vocabulary(text, 1, 10) == ["d", "a", "b", "c"]
     assert build_vocabulary(text, 2, 2) == ["d", "a"]
-    with pytest.raises(TrainingError, match="nothing can be guessed"):
+    with pytest.raises(TrainingError, match="there is nothing to predict"):
         build_vocabulary(text, 3, 10)
 
 
 @pytest.mark.parametrize(
     ("docs", "words"),
     [
-        ([], "two documents at least"),
-        ([Document("1", "alone and alone")], "two documents at least"),
-        ([Document("1", "  "), Document("2", "one one")], "two documents at least"),
-        ([Document("1", "one two"), Document("2", "three four")], "nothing can be guessed"),
+        ([], "at least two documents with text"),
+        ([Document("1", "alone and alone")], "at least two documents with text"),
+        ([Document("1", "  "), Document("2", "one one")], "at least two documents with text"),
+        ([Document("1", "one two"), Document("2", "three four")], "there is nothing to predict"),
     ],
 )
-def test_nothing_to_learn_is_one_sentence(docs: list[Document], words: str, tmp_path: Path) -> None:
+def test_too_little_text_is_an_error(docs: list[Document], words: str, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=words):
         pretrain(docs, tmp_path / "run", config())
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E402
-"""Pre-training Hugging Face encoders: tiny random models, with a masked-word head of their own and without."""
+"""Pre-training Hugging Face encoders: tiny random models, with a masked-LM head of their own and without."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def make_model(folder: Path, kind: str = "bert", head: bool = True, mask: bool =
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "distilbert", "modernbert"])
-def test_a_checkpoints_own_head_guesses_as_the_library_does(kind: str, tmp_path: Path) -> None:
+def test_a_checkpoints_own_head_predicts_as_the_library_does(kind: str, tmp_path: Path) -> None:
     folder = str(make_model(tmp_path, kind))
     encoder = open_huggingface(folder)
     head, own = open_masked_head(folder, encoder)
@@ -73,7 +73,7 @@ def test_a_checkpoints_own_head_guesses_as_the_library_does(kind: str, tmp_path:
     full = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     with torch.no_grad():
         batch = units.collate(model, [0], units.ids * 0 + UNCHANGED)
-        got = head.logits(units.vectors(model, batch)[:, : len(units.ids)])
+        got = head.logits(units.encode(model, batch)[:, : len(units.ids)])
         want = full(input_ids=ids).logits[:, 1:-1]
     torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
 
@@ -100,7 +100,7 @@ def test_a_long_document_is_measured_in_windows(tmp_path: Path) -> None:
     folder = make_model(tmp_path)
     long = Document("1", " ".join(doc.text for doc in DOCS))
     assert open_augmentation_model(f"hf:{folder}", [long], 0.0).head.mask == 4
-    with pytest.raises(ConfigError, match="nothing is rewritten: a hidden word is among"):
+    with pytest.raises(ConfigError, match="cannot augment with this encoder: its top-5 accuracy .* is only"):
         open_augmentation_model(f"hf:{folder}", [long], 1.0)
 
 
@@ -119,7 +119,7 @@ def test_kinds_of_sub_words_that_are_bytes() -> None:
     assert subword_classes(model).tolist() == [2, 2, 0, 3, 3], "that letter is a capital"
 
 
-def test_whole_words_are_hidden_whole(tmp_path: Path) -> None:
+def test_whole_word_masking(tmp_path: Path) -> None:
     folder = str(make_model(tmp_path))
     encoder = open_huggingface(folder)
     model = MaskedLanguageModel(encoder, open_masked_head(folder, encoder)[0])
@@ -141,9 +141,9 @@ def test_pretraining_learns_and_is_kept(head: bool, tmp_path: Path) -> None:
         PretrainConfig,
         settings=[f'encoder.name="hf:{folder}"', "train.epochs=5", "train.learning_rate=1e-2", "whole_words=true"],
     )
-    said: list[str] = []
-    done = pretrain(DOCS, tmp_path / "run", config, log=said.append)
-    assert ("its own head" in said[0]) == head
+    lines: list[str] = []
+    done = pretrain(DOCS, tmp_path / "run", config, log=lines.append)
+    assert ("its own head" in lines[0]) == head
     rows = [json.loads(line)["dev"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert done.held_out["perplexity"] == min(row["perplexity"] for row in rows) < 0.9 * rows[0]["perplexity"]
     kept = load_model(tmp_path / "run")

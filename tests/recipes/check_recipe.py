@@ -1,6 +1,6 @@
 """The conformance suite: what every recipe must do, whatever its paper says.
 
-Trains on twenty documents; gives the same bytes again, whatever the order of the documents and the hash seed; goes on
+Trains on twenty documents; gives the same bytes again, whatever the order of the documents and the hash seed; resumes
 after a kill (tests/training/test_kill.py); learns nothing from an unsure span, whatever is said of it; never sees gold
 it does not need; survives documents and batches without entities; says in one sentence when nothing can be learned.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -275,7 +276,7 @@ def test_each_half_is_scored_by_the_model_of_the_other_half(weak: list[Document]
     found = out_of_fold_scores(weak, spans.as_annotated, train_half, lambda scores: scores.logits[..., 0])
     assert seen[0].isdisjoint(seen[1]) and seen[0] | seen[1] == {doc.id for doc in weak}
     offsets = spans.as_annotated.offsets
-    for number, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for number, (start, end) in enumerate(pairwise(offsets)):
         [model] = found[start:end].unique().tolist()
         assert weak[spans.as_annotated.sentences.document[number]].id not in seen[int(model) - 1]
 

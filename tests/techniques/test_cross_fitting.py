@@ -23,9 +23,9 @@ from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import CRFScores
-from lacuner.techniques.cross_fitting import assign_folds, out_of_fold_scores
+from lacuner.techniques.cross_fitting import out_of_fold_scores
 from lacuner.techniques.label_completion import predict_with_confidence, write_confidence
-from lacuner.training.dataset import training_set
+from lacuner.training.dataset import assign_folds, training_set
 from tests.demo_corpus import demo_corpus
 
 DOCS = demo_corpus().train[:60]

@@ -98,11 +98,23 @@ class Config(RecipeConfig):
     ablation: Ablation = Ablation()
     """Switches that only experiments need."""
 
+    @field_validator("sampler", mode="before")
+    @classmethod
+    def _was_a_rank(cls, sampler: object) -> object:
+        if sampler in ("top", "middle", "bottom"):
+            raise PydanticCustomError("sampler", f"this experiment is now ablation.rank={sampler}")
+        return sampler
+
     @field_validator("ablation")
     @classmethod
-    def _needs_the_weighted_sampler(cls, ablation: Ablation, info: ValidationInfo) -> Ablation:
-        if info.data.get("sampler") == "uniform" and ablation.rank is None and ablation != Ablation():
-            raise PydanticCustomError("ablation", "it has no effect together with sampler=uniform")
+    def _has_an_effect(cls, ablation: Ablation, info: ValidationInfo) -> Ablation:
+        changed = [name for name, value in ablation if value != getattr(Ablation(), name) and name != "rank"]
+        if ablation.rank is not None:
+            idle, other = [name for name in changed if name != "oracle"], f"ablation.rank={ablation.rank}"
+        else:
+            idle, other = (changed, "sampler=uniform") if info.data.get("sampler") == "uniform" else ([], "")
+        if idle:
+            raise PydanticCustomError("ablation", f"{', '.join(idle)} has no effect together with {other}")
         return ablation
 
 

@@ -35,7 +35,7 @@ from torch import Tensor
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
 from lacuner.losses.gce import entity_type_gce_loss
-from lacuner.models.config import EncoderConfig, EntityTypeHeadConfig
+from lacuner.models.config import EncoderConfig, EntityTypeHeadConfig, HeadConfig
 from lacuner.models.encoders import is_transformer
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import probabilities, score_corpus
@@ -107,7 +107,10 @@ class Ablation(BaseConfig):
 class Config(RecipeConfig):
     """Settings of `roster`; `train` applies to stage 1."""
 
-    RENAMED: ClassVar[Mapping[str, str]] = {name: f"ablation.{name}" for name in Ablation.model_fields}
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        **{name: f"ablation.{name}" for name in Ablation.model_fields},
+        "weigh_types": "span heads weight types by the entity probability, token heads do not",
+    }
     PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset(PRESETS["spans"]) | {"preset"}
 
     preset: Literal["tokens", "spans"] = "spans"
@@ -144,7 +147,8 @@ class Config(RecipeConfig):
 def apply_preset(values: Mapping[str, Any]) -> dict[str, Any]:
     """Add the values of the preset, which follows from the head or the encoder unless it is named."""
     head = values.get("head", {})
-    head = head.model_dump(exclude_unset=True) if isinstance(head, BaseConfig) else head
+    if isinstance(head, HeadConfig):
+        head = {**head.model_dump(exclude_unset=True), "kind": head.kind}
     preset = values.get("preset")
     if preset is None and isinstance(head, dict) and "kind" in head:
         preset = "spans" if head["kind"] == "span" else "tokens"
