@@ -100,7 +100,7 @@ def test_a_long_document_is_measured_in_windows(tmp_path: Path) -> None:
     folder = make_model(tmp_path)
     long = Document("1", " ".join(doc.text for doc in DOCS))
     assert open_augmentation_model(f"hf:{folder}", [long], 0.0).head.mask == 4
-    with pytest.raises(ConfigError, match="cannot augment with this encoder: its top-5 accuracy .* is only"):
+    with pytest.raises(ConfigError, match=r"cannot augment with this encoder: its top-5 accuracy .* is only"):
         open_augmentation_model(f"hf:{folder}", [long], 1.0)
 
 

@@ -38,6 +38,7 @@ def test_without_a_confident_word_all_known_words_are_used() -> None:
     assert confident_labels(PROBS, KNOWN, Config(sure=1.0))["sure"].tolist() == KNOWN.tolist()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("period", "starts"), [(1, {0, 1, 2, 3}), (2, {0, 2})])
 def test_the_student_replaces_the_teacher_every_period(period: int, starts: set[int], tmp_path: Path) -> None:
     torch.set_num_threads(1)

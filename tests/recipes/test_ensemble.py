@@ -47,6 +47,7 @@ def test_annotations_are_not_overruled(tmp_path: Path) -> None:
     assert fewer[0, 0].tolist() == [0.0, 1.0] and 0 < fewer[1, 0, 1] < 0.2, "as if a fifth of an entity were missing"
 
 
+@pytest.mark.integration
 def test_the_last_model_is_trained_on_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     members: list[torch.Tensor] = []
     targets: list[torch.Tensor] = []
@@ -98,6 +99,7 @@ def test_missing_entities_are_estimated_from_dev() -> None:
     assert ensemble.missing_entities(Splits(weak=weak)) is None
 
 
+@pytest.mark.integration
 def test_parallel_members_are_the_same_as_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {}
     for count in (1, 2):
@@ -113,6 +115,7 @@ def test_parallel_members_are_the_same_as_in_one_process(tmp_path: Path, monkeyp
     assert one == two and len(one) >= 3
 
 
+@pytest.mark.integration
 def test_without_dev_the_decision_threshold_is_low(tmp_path: Path) -> None:
     for name, settings, threshold in (
         ("plain", (), 0.2),
@@ -123,6 +126,7 @@ def test_without_dev_the_decision_threshold_is_low(tmp_path: Path) -> None:
         assert run_ensemble(tmp_path / name, *settings)[0].model.head.threshold == threshold
 
 
+@pytest.mark.integration
 def test_the_last_model_has_twice_as_many_epochs(tmp_path: Path) -> None:
     for settings, epochs in (((), 4), (("last_epochs=1",), 1)):
         lines = run_ensemble(tmp_path / str(epochs), *settings)[1]

@@ -65,6 +65,7 @@ def test_any_head_can_be_fine_tuned(recipe: str, settings: list[str], tmp_path: 
     assert any((a != b).any() for a, b in zip(before.parameters(), after.parameters(), strict=True))
 
 
+@pytest.mark.integration
 def test_training_continues_from_the_weights_of_the_other_run(tmp_path: Path) -> None:
     """Hardly any rate, hardly any change; and a usual one makes it better."""
     begin = first(tmp_path / "first", "trust", "head.kind=crf", "train.epochs=6", docs=DEMO.train[:150])

@@ -115,12 +115,14 @@ def test_labels_are_removed_span_by_span(tmp_path: Path, monkeypatch: pytest.Mon
     assert roster.keep_labels(model, weak, config).tolist() == [[False, False], [True, False], [True, True]]
 
 
+@pytest.mark.integration
 def test_the_decision_threshold_is_tuned_on_dev(tmp_path: Path) -> None:
     config = load_config(Config, settings=[*QUICK, "train.epochs=3"])
     train("roster", Splits(weak=WEAK, dev=GOLD), tmp_path / "run", config, log=lambda _: None)
     assert 0 < load(tmp_path / "run").model.head.threshold < 1
 
 
+@pytest.mark.integration
 def test_each_model_never_sees_half_of_the_unlabeled_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labeled: list[torch.Tensor] = []
     seen: list[torch.Tensor] = []
@@ -142,6 +144,7 @@ def test_each_model_never_sees_half_of_the_unlabeled_words(tmp_path: Path, monke
         assert 0.4 < known[~with_label].float().mean() < 0.6 and known[with_label].all()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["entity_type", "span"])
 def test_the_stages_and_the_removed_labels(kind: str, tmp_path: Path) -> None:
     lines: list[str] = []

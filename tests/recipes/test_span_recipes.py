@@ -146,6 +146,7 @@ def test_windows_sample_by_the_words_they_own(tmp_path: Path) -> None:
     assert 350 <= int(recorder.drawn[0].sum()) <= 350 + len(spans.own_lengths)
 
 
+@pytest.mark.integration
 def test_cross_entropy_is_annealed_over_the_epochs(
     weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +235,7 @@ def test_a_threshold_is_kept_with_the_model(
     assert isinstance(loaded, Tagger) and loaded.model.head.threshold == expected
 
 
+@pytest.mark.integration
 def test_the_threshold_is_that_of_the_best_epoch(tmp_path: Path) -> None:
     demo = demo_corpus()
     config = load_config(negative_sampling.Config, settings=["train.epochs=6"])

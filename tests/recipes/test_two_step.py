@@ -112,6 +112,7 @@ def test_o_scores_do_not_depend_on_the_batch(head: str, weak: list[Document], tm
     assert ((row["prob"] > 0) & (row["prob"] < 1)).all()
 
 
+@pytest.mark.integration
 def test_o_scores_are_taken_at_the_end_of_an_epoch(weak: list[Document], tmp_path: Path) -> None:
     three = explore(weak, config(), 3, Run(tmp_path / "a", {"seed": 1}), every_epoch=True)
     assert list(three.o_scores) == [1, 2, 3]
@@ -164,6 +165,7 @@ def test_what_the_second_step_is_trained_on(
     assert "" not in head.labels and head.config()["non_entity"]
 
 
+@pytest.mark.integration
 def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path: Path) -> None:
     tagger = two_step.train(Splits(weak=weak), config("sample=0.0"), Run(tmp_path / "none", {"seed": 1}))
     assert not tagger.model.head.config()["non_entity"]
@@ -172,6 +174,7 @@ def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path:
     assert not (tmp_path / "complete" / "removed.jsonl").read_text(), "and nothing is removed"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("removed", ["marginal", "drop"])
 def test_removed_words_of_a_crf(
     removed: str, weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -188,6 +191,7 @@ def test_removed_words_of_a_crf(
     assert seen == {removed} and result.tagger.labels
 
 
+@pytest.mark.integration
 def test_removed_words_are_written_and_audited(gold: list[Document], weak: list[Document], tmp_path: Path) -> None:
     train("two_step", Splits(weak=weak), tmp_path, config("remove=0.1"))
     rows = [json.loads(line) for line in (tmp_path / "removed.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -225,6 +229,7 @@ def test_the_audit_needs_a_run_and_its_gold(gold: list[Document], weak: list[Doc
         audit_filtered_tokens(tmp_path, gold)
 
 
+@pytest.mark.integration
 def test_a_long_document_is_read_through_windows(tmp_path: Path) -> None:
     doc = Document("long", " ".join(["Mara", "went", "to", "Halden"] * 150), complete=False)
     doc = replace(doc, spans=tuple(Span(*words_of(doc)[i], "PER") for i in range(0, 600, 8)))
@@ -254,6 +259,7 @@ def test_a_search_changes_one_setting_at_a_time() -> None:
     assert len(set(tried)) == 6
 
 
+@pytest.mark.integration
 def test_a_search_reuses_the_exploration(
     gold: list[Document], weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

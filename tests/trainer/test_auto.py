@@ -37,6 +37,7 @@ def run(folder: Path, *settings: str, **data: Any) -> tuple[dict[str, Any], list
     return json.loads((folder / "run.json").read_text())["identity"], said
 
 
+@pytest.mark.integration
 def test_it_trains_what_it_advises_and_says_why(tmp_path: Path) -> None:
     identity, said = run(tmp_path / "auto")
     assert identity["recipe"] == identity["why"]["recipe"] == "ensemble"
@@ -82,6 +83,7 @@ def test_settings_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.integration
 def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path / "whole", "train.checkpoint_seconds=0")
     left = 5
@@ -102,6 +104,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch: pyt
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes(), name
 
 
+@pytest.mark.integration
 def test_a_run_resumes_with_the_recipe_it_was_started_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, _ = run(tmp_path / "r")
     monkeypatch.setattr(auto, "advise", lambda *_: Advice(recipe="trust", reasons=("The rules have changed.",)))
@@ -113,6 +116,7 @@ def test_a_run_resumes_with_the_recipe_it_was_started_with(tmp_path: Path, monke
         run(tmp_path / "r", weak=WEAK[:-1], dev=DEV)
 
 
+@pytest.mark.integration
 def test_gold_that_comes_later_is_not_passed_over(tmp_path: Path) -> None:
     run(tmp_path / "r")
     with pytest.raises(ConfigError, match=r"started without --gold; with it the recipe would be needle"):
@@ -121,6 +125,7 @@ def test_gold_that_comes_later_is_not_passed_over(tmp_path: Path) -> None:
     assert "this run is already finished" in run(tmp_path / "r", gold=few, weak=WEAK, dev=DEV)[1], "too little to learn"
 
 
+@pytest.mark.integration
 def test_why_it_was_chosen_does_not_make_it_another_run(tmp_path: Path) -> None:
     config = load_recipe_config("ensemble", ["weak"], settings=QUICK)
     run(tmp_path / "auto")
@@ -189,6 +194,7 @@ def test_a_finished_config_is_refused(tmp_path: Path) -> None:
         train(AUTO, Splits(weak=WEAK), tmp_path, RecipeConfig())
 
 
+@pytest.mark.integration
 def test_it_is_the_default_of_the_function(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     said: list[str] = []

@@ -82,6 +82,7 @@ def test_a_damaged_state_is_not_loaded(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.integration
 def test_without_dev_the_last_epoch_is_kept_and_with_dev_the_best(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +104,7 @@ def test_without_dev_the_last_epoch_is_kept_and_with_dev_the_best(
     assert torch.equal(next(best.tagger.model.parameters()), weights[0])  # type: ignore[union-attr]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("keep_start", [True, False])
 def test_the_initial_weights_may_be_kept_as_the_best(keep_start: bool, tmp_path: Path) -> None:
     encoder = TinyEncoder(TinyConfig(width=32, layers=1, rows=512))
