@@ -51,7 +51,10 @@ def masked_data(spec_file: Path, data_folder: Path, first_seed: bool = False) ->
         for name, data, noise in levels:
             dataset = DataSet(name, data, data_folder)
             splits = dataset.splits(("weak",), noise, seed)
-            weak, dev = sort_documents(set_complete(splits.weak or (), False)), sort_documents(set_complete(splits.dev or (), True))
+            weak, dev = (
+                sort_documents(set_complete(splits.weak or (), False)),
+                sort_documents(set_complete(splits.dev or (), True)),
+            )
             gold = list(set_complete(dataset.read("gold"), True))
             settings = (*spec.settings, f'encoder.name="{spec.encoders[0]}"')
             yield Masked(name, noise.rate, seed, weak, dev, gold, settings)

@@ -181,6 +181,7 @@ def test_the_stages_and_the_removed_labels(kind: str, tmp_path: Path) -> None:
         ("ablation.self_training=false", {"self_training", "self_training/0"}, {"robust/2", "ensemble"}),
     ],
 )
+@pytest.mark.integration
 def test_ablated_stages_are_not_trained(setting: str, missing: set[str], there: set[str], tmp_path: Path) -> None:
     run_roster(tmp_path / "run", setting)
     found = stages(tmp_path / "run")
