@@ -7,7 +7,11 @@ import torch
 
 from lacuner.data import Lost
 from lacuner.losses import crf_loss, cross_entropy
-from lacuner.models import CRFHead, EntityTypeHead, SpanHead, TinyConfig, TinyEncoder, TokenHead
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.heads.crf import CRFHead
+from lacuner.models.heads.entity_type import EntityTypeHead
+from lacuner.models.heads.span import SpanHead
+from lacuner.models.heads.token import TokenHead
 from lacuner.models.types import Annotation
 
 WORDS = [["Ada", "met", "Charles", "in", "London"], ["London", "is", "far"], ["阿", "达"], []]

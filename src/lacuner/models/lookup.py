@@ -1,4 +1,4 @@
-"""A tagger that learns names by heart: what weak labels are worth without any model."""
+"""A tagger that only memorises the labelled names: what weak labels are worth without a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from lacuner.data import Document, Span
 
 
 class LookupTagger:
-    """Finds again, word for word, the names that were labelled; a name has the label it had most often."""
+    """Labels every exact occurrence of a known name.
+
+    >>> LookupTagger({"Halden": "LOC"})("She left Halden.").spans
+    (Span(start=9, end=15, label='LOC', score=1.0, source=None),)
+    """
 
     words_truncated = words_unread = 0  # as in `Tagger`: lookup reads every word in full
 
@@ -25,7 +29,7 @@ class LookupTagger:
         return tuple(sorted(set(self.names.values())))
 
     def predict(self, docs: Iterable[Document], *, on_long: str = "window") -> Iterator[Document]:
-        """The documents with the names found in them, the longest where they overlap.
+        """The documents with the names found in them, the longest where names overlap.
 
         `on_long` is accepted, as in `Tagger`, and has no effect: there are no windows.
         """
@@ -40,9 +44,11 @@ class LookupTagger:
 
 
 def build_lookup_tagger(docs: Iterable[Document]) -> LookupTagger:
-    """The labelled names of some documents."""
-    seen: dict[str, Counter[str]] = {}
+    """A lookup tagger of all labelled names; a name gets its most frequent label."""
+    votes: dict[str, Counter[str]] = {}
     for doc in docs:
         for span in doc.spans:
-            seen.setdefault(doc.text[span.start : span.end], Counter())[span.label] += 1
-    return LookupTagger({name: min(votes, key=lambda label: (-votes[label], label)) for name, votes in seen.items()})
+            votes.setdefault(doc.text[span.start : span.end], Counter())[span.label] += 1
+    return LookupTagger(
+        {name: min(counts, key=lambda label: (-counts[label], label)) for name, counts in votes.items()}
+    )

@@ -11,7 +11,15 @@ from lacuner.models.types import Batch, Encoder, Head, SubwordEncoder, TokenScor
 
 
 class Model(nn.Module):
-    """Encoder plus tagging head: a batch of words in, scores of the head's type out."""
+    """Encoder plus tagging head: a batch of words in, scores of the head's own type out.
+
+    >>> from lacuner.models import EncoderConfig, build_head, open_encoder
+    >>> encoder = open_encoder(EncoderConfig(name="tiny"), [])
+    >>> model = Model(encoder, build_head({"kind": "token", "labels": ["LOC"]}, encoder.width))
+    >>> features = encoder.prepare([["Mara", "left", "Halden"]])
+    >>> tuple(model(encoder.collate(features, [0])).logits.shape)  # one sentence, three words, tags O, B-LOC, I-LOC
+    (1, 3, 3)
+    """
 
     encoder: Encoder
     head: Head[Any]
@@ -40,7 +48,7 @@ class MaskedLanguageModel(nn.Module):
 
     @property
     def subword_encoder(self) -> SubwordEncoder:
-        """The encoder, where the head predicts sub-words."""
+        """The encoder, if the head predicts sub-words."""
         assert isinstance(self.encoder, SubwordEncoder)
         return self.encoder
 
@@ -50,4 +58,4 @@ class MaskedLanguageModel(nn.Module):
 
 
 AnyModel = Model | MaskedLanguageModel
-"""What the training loop trains and a model folder holds."""
+"""What the training loop trains and a model folder contains."""

@@ -1,4 +1,4 @@
-"""A trained model at work: documents in, documents with spans out, each span with a score."""
+"""The tagger: documents in, documents with predicted spans out, each span with a score."""
 
 from __future__ import annotations
 
@@ -11,15 +11,26 @@ import numpy as np
 from lacuner.data import Document, Span
 from lacuner.models.inference import BUDGET, score_batches
 from lacuner.models.model import Model
+from lacuner.models.ragged import offsets_of
 from lacuner.models.types import DecodedSpans, Features
 from lacuner.models.windows import Sentences, cut_sentences
 
 DOCS_PER_GROUP = 2048
-"""Documents that are held, sorted by length and scored before the next are read."""
+"""Documents that are read, sorted by length and scored together."""
 
 
 class Tagger:
-    """Finds entities. `labels` are the types it knows."""
+    """Predicts the entities of documents with a trained model.
+
+    >>> from lacuner.models import EncoderConfig, build_head, open_encoder
+    >>> encoder = open_encoder(EncoderConfig(name="tiny"), [])
+    >>> tagger = Tagger(Model(encoder, build_head({"kind": "span", "labels": ["LOC"]}, encoder.width)))
+    >>> tagger.labels
+    ('LOC',)
+    >>> doc = tagger("Mara left Halden.")  # an untrained model: any spans
+    >>> all(span.label == "LOC" and span.score <= 1 for span in doc.spans)
+    True
+    """
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -30,15 +41,15 @@ class Tagger:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        labels: tuple[str, ...] = self.model.head.labels
-        return labels
+        return self.model.head.labels
 
     def predict(
         self, docs: Iterable[Document], *, budget: int = BUDGET, window: int | None = None, on_long: str = "window"
     ) -> Iterator[Document]:
-        """The documents with the model's spans in place of their own, one after another, in order.
+        """The documents, in order, with predicted spans in place of their own.
 
-        Long documents are read through windows, so that no word is left unread; `on_long="error"` refuses them.
+        Long documents are read in windows, so that every word is read; `on_long="error"` refuses them. `budget` is the
+        number of words per batch, padding included; `window` the highest cost of a window.
         """
         stream = iter(docs)
         while group := list(islice(stream, DOCS_PER_GROUP)):
@@ -47,52 +58,47 @@ class Tagger:
             total = sum(len(doc.words or ()) for doc in group)
             self.words_truncated += features.truncated
             self.words_unread += total - sentences.words_read + features.truncated
-            found = self.decode(features, budget)
-            yield from assemble(group, sentences, found, self.labels)
+            yield from assemble(group, sentences, self.decode(features, budget), self.labels)
 
     def decode(self, features: Features, budget: int = BUDGET) -> DecodedSpans:
-        """Spans in words of prepared sentences, in order."""
+        """Predicted spans, in words, of prepared sentences, in order."""
         batches = score_batches(self.model, features, self.model.head.decode, budget=budget)
-        return _in_order([found._replace(sentence=indices[found.sentence]) for indices, found in batches])
+        parts = [spans._replace(sentence=indices[spans.sentence]) for indices, spans in batches]
+        if not parts:
+            none = np.zeros(0, dtype=np.int64)
+            return DecodedSpans(none, none, none, none, np.zeros(0, dtype=np.float32))
+        merged = DecodedSpans._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+        order = np.lexsort((merged.start, merged.sentence))
+        return DecodedSpans._make(column[order] for column in merged)
 
     def __call__(self, text: str) -> Document:
-        """Tag a string."""
+        """Predict the entities of a string."""
         [doc] = self.predict([Document("1", text)])
         return doc
 
 
-def _in_order(parts: Sequence[DecodedSpans]) -> DecodedSpans:
-    if not parts:
-        none = np.zeros(0, dtype=np.int64)
-        return DecodedSpans(none, none, none, none, np.zeros(0, dtype=np.float32))
-    merged = DecodedSpans._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
-    order = np.lexsort((merged.start, merged.sentence))
-    return DecodedSpans._make(column[order] for column in merged)
-
-
 def assemble(
-    docs: Sequence[Document], sentences: Sentences, found: DecodedSpans, labels: Sequence[str]
+    docs: Sequence[Document], sentences: Sentences, spans: DecodedSpans, labels: Sequence[str]
 ) -> Iterator[Document]:
-    """Spans in characters of the documents, from spans in words of their windows; each from the window that owns it."""
-    windows = np.array(sentences.windows, dtype=np.int64).reshape(-1, 4)[found.sentence]
-    start, end = found.start + windows[:, 0], found.end + windows[:, 0]
-    mine = (start >= windows[:, 2]) & (start < windows[:, 3])
-    document = sentences.document[found.sentence][mine]
-    sizes = np.fromiter((len(doc.words or ()) for doc in docs), dtype=np.int64, count=len(docs))
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    """Convert spans in words of windows to spans in characters of documents; a window keeps the spans that it owns."""
+    windows = np.array(sentences.windows, dtype=np.int64).reshape(-1, 4)[spans.sentence]
+    start, end = spans.start + windows[:, 0], spans.end + windows[:, 0]
+    owned = (start >= windows[:, 2]) & (start < windows[:, 3])
+    document = sentences.document[spans.sentence][owned]
+    offsets = offsets_of(np.fromiter((len(doc.words or ()) for doc in docs), dtype=np.int64, count=len(docs)))
     edges = np.array([edge for doc in docs for edge in doc.words or ()], dtype=np.int64).reshape(-1, 2)
-    first = edges[offsets[document] + start[mine], 0]
-    last = edges[offsets[document] + end[mine] - 1, 1]
-    names = [labels[i] for i in found.label[mine]]
-    spans = list(map(Span, first.tolist(), last.tolist(), names, found.score[mine].round(6).tolist()))
-    counts = np.searchsorted(document, np.arange(len(docs) + 1))
+    first = edges[offsets[document] + start[owned], 0]
+    last = edges[offsets[document] + end[owned] - 1, 1]
+    names = [labels[i] for i in spans.label[owned]]
+    in_characters = list(map(Span, first.tolist(), last.tolist(), names, spans.score[owned].round(6).tolist()))
+    bounds = np.searchsorted(document, np.arange(len(docs) + 1))
     for number, doc in enumerate(docs):
-        mine_here = spans[counts[number] : counts[number + 1]]
-        yield replace(doc, spans=_disjoint(mine_here), rejected=(), unsure=(), complete=None)
+        own = in_characters[bounds[number] : bounds[number + 1]]
+        yield replace(doc, spans=_drop_overlaps(own), rejected=(), unsure=(), complete=None)
 
 
-def _disjoint(spans: list[Span]) -> tuple[Span, ...]:
-    """Two windows may both find an entity at their seam: the more probable one stays."""
+def _drop_overlaps(spans: list[Span]) -> tuple[Span, ...]:
+    """Keep the more probable of two spans that neighbouring windows predict where they meet."""
     kept: list[Span] = []
     for span in spans:
         if not kept or span.start >= kept[-1].end:
