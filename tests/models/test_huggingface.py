@@ -196,7 +196,7 @@ def test_the_limit_is_exact(kind, folders):
     encoder = open_huggingface(str(folders[kind]))
     word = next(word for words in SENTENCES for word in [*words, "a"] if encoder.count([word]).tolist() == [1])
     assert torch.isfinite(encode(encoder, [[word] * encoder.limit])[2]).all()
-    with pytest.raises(ConfigError, match=f"takes {encoder.limit}"):
+    with pytest.raises(ConfigError, match=f"reads {encoder.limit}"):
         encoder.prepare([[word], [word] * (encoder.limit + 1)])
 
 
@@ -222,7 +222,7 @@ def test_frozen_layers_and_checkpointing(folders):
         encoder(encoder.collate(encoder.prepare(SENTENCES), [0, 1])).square().sum().backward()
         gradients.append([p.grad for name, p in encoder.named_parameters() if "layer.1.output" in name])
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
-    with pytest.raises(ConfigError, match="2 layers"):
+    with pytest.raises(ConfigError, match="model has 2"):
         open_huggingface(str(folders["bert"]), HuggingFaceConfig(frozen=3))
 
 

@@ -1,7 +1,7 @@
 """Any Hugging Face encoder with a fast tokenizer, as an encoder of words.
 
-The only module that imports transformers. Nothing here ever runs code from a model's folder: weights are safetensors,
-`trust_remote_code` is False, and a config that names code of its own is refused. A path is read offline.
+Only this module and `huggingface_mlm` import transformers. Code in a model's folder is never run: weights are
+safetensors, `trust_remote_code` is False, and a config that names code of its own is refused. A path is read offline.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positio
 from lacuner.models.types import Batch, Features
 
 _FORBIDDEN = ("auto_map", "trust_remote_code", "quantization_config", "custom_pipelines")
-_NOT_KEPT = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
-_READ = (".json", ".txt", ".model", ".safetensors")
-"""Endings of the files that an encoder is read from."""
+_NOT_SAVED = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
+_SUFFIXES = (".json", ".txt", ".model", ".safetensors")
+"""Suffixes of the files that an encoder is read from."""
 _SHAPES = 7
-_MOST_PIECES = 64
-_USUAL_LIMIT = 512
+_MAX_PIECES = 64
+_DEFAULT_LIMIT = 512
 
 
 @dataclass(frozen=True)
 class HuggingFaceConfig:
-    """How a pretrained encoder is used."""
+    """Settings of a Hugging Face encoder."""
 
     pooling: Literal["first", "mean"] = "first"
-    """A word's vector: that of its first sub-word, or the mean of all."""
+    """Vector of a word: that of its first sub-word, or the mean of all its sub-words."""
     shapes: bool | None = None
-    """Add a learned embedding of the word's shape to its sub-words; None: if the tokenizer ignores case."""
+    """Whether to add a learned embedding of the word's shape to its sub-words. None: if the tokenizer ignores case."""
     frozen: int = 0
-    """How many of the lowest layers, and with them the embeddings, stay as they are."""
+    """Number of lowest layers that are not trained; above 0 the embeddings are frozen too."""
     checkpointing: bool = False
-    """Save memory in training by computing everything twice."""
+    """Gradient checkpointing: less memory, more computation."""
 
 
 class HuggingFaceEncoder(nn.Module):
-    """A transformer over sub-words, read off at the words. Use `open_huggingface` to make one."""
+    """A transformer over sub-words, with one vector per word. Open one with `open_huggingface`."""
 
     is_transformer = True
 
@@ -62,7 +62,7 @@ class HuggingFaceEncoder(nn.Module):
         self.uses_shapes = _ignores_case(self.tokenizer) if settings.shapes is None else settings.shapes
         if self.uses_shapes:
             self.shapes = nn.Embedding(_SHAPES, model.get_input_embeddings().embedding_dim)
-            nn.init.zeros_(self.shapes.weight)  # the model starts as it was pretrained
+            nn.init.zeros_(self.shapes.weight)  # the encoder starts as it was pre-trained
         self._freeze()
         if settings.checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -72,7 +72,7 @@ class HuggingFaceEncoder(nn.Module):
             return
         layers = _layers(self.model)
         if self.settings.frozen > len(layers):
-            raise ConfigError(f"the model has {len(layers)} layers; {self.settings.frozen} cannot be frozen")
+            raise ConfigError(f"cannot freeze {self.settings.frozen} layers: the model has {len(layers)}")
         for part in (self.model.get_input_embeddings(), getattr(self.model, "embeddings", None)):
             if part is not None:
                 part.requires_grad_(False)
@@ -84,10 +84,10 @@ class HuggingFaceEncoder(nn.Module):
 
     @property
     def limit(self) -> int | None:
-        """How many sub-words a sentence may have, marks at its ends not counted."""
-        most = getattr(self.model.config, "max_position_embeddings", None) or _USUAL_LIMIT
+        """Maximum number of sub-words per sentence, special tokens not counted."""
+        most = getattr(self.model.config, "max_position_embeddings", None) or _DEFAULT_LIMIT
         positions = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
-        # RoBERTa and its kin count positions from the padding's number on
+        # RoBERTa and its relatives count positions from the padding's number on
         offset = getattr(positions, "padding_idx", None)
         return int(most) - (0 if offset is None else offset + 1) - len(self._before) - len(self._after)
 
@@ -98,23 +98,23 @@ class HuggingFaceEncoder(nn.Module):
         return costs
 
     def _pieces(self, words: Sequence[str]) -> tuple[list[list[int]], int]:
-        """The sub-words of each word, at least one and not too many; and how many words were cut."""
+        """Sub-words of each word, from one to a maximum, and the number of words that were truncated."""
         readable = [word.encode("utf-8", "replace").decode("utf-8") for word in words]
-        most = min(_MOST_PIECES, self.limit or _MOST_PIECES)
+        most = min(_MAX_PIECES, self.limit or _MAX_PIECES)
         encoded = [encoding.ids for encoding in self.tokenizer.encode_batch(readable, add_special_tokens=False)]
-        cut = sum(len(ids) > most for ids in encoded)
-        return [ids[:most] or [self.ids["unknown"]] for ids in encoded], cut
+        truncated = sum(len(ids) > most for ids in encoded)
+        return [ids[:most] or [self.ids["unknown"]] for ids in encoded], truncated
 
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Features:
         words, row, lengths = index_words(sentences)
-        pieces, cut = self._pieces(words)
+        pieces, truncated = self._pieces(words)
         sizes = np.array([len(ids) for ids in pieces], dtype=np.int64)
         offsets = offsets_of(lengths)
         costs = np.diff(offsets_of(sizes[row])[offsets]) if len(row) else np.zeros_like(lengths)
         if self.limit is not None and (costs > self.limit).any():
             worst = int(costs.argmax())
             raise ConfigError(
-                f"sentence {worst} has {costs[worst]} sub-words, and the model takes {self.limit}: cut it into windows"
+                f"sentence {worst} has {costs[worst]} sub-words, but the model reads {self.limit}: cut it into windows"
             )
         arrays = {
             "row": row,
@@ -123,7 +123,7 @@ class HuggingFaceEncoder(nn.Module):
             "piece_offsets": offsets_of(sizes),
             "shape": np.array([word_shape(word) for word in words], dtype=np.int64),
         }
-        return Features(lengths, costs, arrays, cut)
+        return Features(lengths, costs, arrays, truncated)
 
     def collate(self, features: Features, indices: Sequence[int] | np.ndarray) -> Batch:
         arrays = features.arrays
@@ -137,7 +137,7 @@ class HuggingFaceEncoder(nn.Module):
         first = ends - sizes - np.repeat(offsets_of(totals)[:-1], mask.sum(axis=1)) + before
         length = int(totals.max(initial=0)) + before + after
         ids = np.full((len(mask), length), self.ids["pad"], dtype=np.int64)
-        owner = np.full(ids.shape, mask.shape[1], dtype=np.int64)  # one past the last word: nobody
+        owner = np.full(ids.shape, mask.shape[1], dtype=np.int64)  # one past the last word: no word
         shape = np.zeros(ids.shape, dtype=np.int64)
         ids[:, :before] = self._before
         row, column = np.repeat(sentence, sizes), run_positions(first, sizes)
@@ -153,7 +153,7 @@ class HuggingFaceEncoder(nn.Module):
         return Batch(torch.from_numpy(mask), {name: torch.from_numpy(array) for name, array in tensors.items()})
 
     def pieces(self, batch: Batch) -> Tensor:
-        """Vectors of all sub-words, and of the marks before and after them."""
+        """Vectors of all sub-words, special tokens included."""
         tensors = batch.tensors
         if self.uses_shapes:
             embedded = self.model.get_input_embeddings()(tensors["ids"]) + self.shapes(tensors["shape"])
@@ -175,7 +175,7 @@ class HuggingFaceEncoder(nn.Module):
 
     def config(self) -> dict[str, Any]:
         model = json.loads(self.model.config.to_json_string(use_diff=True))
-        kept = {name: value for name, value in model.items() if name not in _NOT_KEPT}
+        kept = {name: value for name, value in model.items() if name not in _NOT_SAVED}
         settings = {**asdict(self.settings), "shapes": self.uses_shapes}
         return {"kind": "pretrained", "model": kept, "ids": self.ids, **settings}
 
@@ -184,7 +184,7 @@ class HuggingFaceEncoder(nn.Module):
 
 
 def open_huggingface(name: str, settings: HuggingFaceConfig = HuggingFaceConfig()) -> HuggingFaceEncoder:  # noqa: B008 frozen
-    """The encoder in a folder, read offline, or, if there is no such folder, of that name on the hub."""
+    """Open the encoder in a folder, offline, or, if there is no such folder, the one of that name on the hub."""
     local = is_local(name)
     if local:
         for file in ("config.json", "tokenizer_config.json"):
@@ -199,11 +199,11 @@ def open_huggingface(name: str, settings: HuggingFaceConfig = HuggingFaceConfig(
         )
     except ModelFileError:
         raise
-    except Exception as error:  # the library raises whatever its file readers raise
+    except Exception as error:  # transformers raises whatever its file readers raise
         raise _cannot_load(name, error) from error
     missing = [key for key in loading["missing_keys"] if "pooler" not in key and "position_ids" not in key]
-    if missing:  # the library would go on with random numbers
-        raise ModelFileError(f"the weights lack {len(missing)} of the model's tensors, {missing[0]} first", file=name)
+    if missing:  # transformers would initialise them at random
+        raise ModelFileError(f"the weights lack {len(missing)} of the model's tensors: {missing[0]}, ...", file=name)
     if not getattr(tokenizer, "is_fast", False):
         raise ModelFileError("this encoder has no fast tokenizer", file=name)
     ids = [tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.sep_token_id, 0]
@@ -213,21 +213,22 @@ def open_huggingface(name: str, settings: HuggingFaceConfig = HuggingFaceConfig(
 
 
 def fingerprint(name: str) -> str:
-    """What tells this encoder from another under the same name: a hash of its files, or, on the hub, its commit."""
+    """Hash of the encoder's files or, on the hub, its commit."""
     if not is_local(name):
         try:
             commit = AutoConfig.from_pretrained(name, trust_remote_code=False)._commit_hash
-        except Exception as error:  # as below
+        except Exception as error:  # as above
             raise _cannot_load(name, error) from error
         return str(commit or name)
     digest = hashlib.sha256()
-    for path in sorted(path for path in Path(name).iterdir() if path.suffix in _READ and path.is_file()):
+    for path in sorted(path for path in Path(name).iterdir() if path.suffix in _SUFFIXES and path.is_file()):
         with path.open("rb") as stream:
             digest.update(path.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
 
 
 def is_local(name: str) -> bool:
+    """Whether a name is that of a folder; raises if it looks like a path and there is no such folder."""
     local = Path(name).is_dir()
     if not local and (name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1):
         raise ModelFileError("there is no such folder", file=name)
@@ -240,20 +241,20 @@ def _cannot_load(name: str, error: Exception) -> ModelFileError:
 
 
 def build_huggingface(settings: Mapping[str, Any], files: Mapping[str, bytes]) -> HuggingFaceEncoder:
-    """The encoder that `config` and `files` described, with fresh weights."""
+    """The encoder that `HuggingFaceEncoder.config` and `files` describe, with fresh weights."""
     try:
         model_settings = dict(settings["model"])
         _check_config(model_settings, "config.json")
         ids = {name: int(settings["ids"][name]) for name in ("unknown", "pad")}
         tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
-        make: Any = AutoModel  # its methods have no types
-        model = make.from_config(AutoConfig.for_model(**model_settings), trust_remote_code=False)
+        library: Any = AutoModel  # its methods have no types
+        model = library.from_config(AutoConfig.for_model(**model_settings), trust_remote_code=False)
         names = [field.name for field in fields(HuggingFaceConfig)]
         options = HuggingFaceConfig(**{name: settings[name] for name in names})
     except ModelFileError:
         raise
     except Exception as error:  # tokenizers raises bare Exception
-        raise ModelFileError(f"this is no pretrained encoder: {type(error).__name__}: {error}") from error
+        raise ModelFileError(f"not a Hugging Face encoder: {type(error).__name__}: {error}") from error
     return HuggingFaceEncoder(_bare(model), tokenizer, ids, options)
 
 
@@ -274,13 +275,13 @@ def _check_folder(path: Path, required: bool) -> None:
 def _check_config(config: Mapping[str, Any], file: str) -> None:
     for name in _FORBIDDEN:
         if config.get(name):
-            raise ModelFileError(f"the config has {name!r}: code or settings that lacuner never runs", file=file)
+            raise ModelFileError(f"the config has {name!r}, which lacuner refuses: it may run code", file=file)
     if config.get("is_encoder_decoder"):
-        raise ModelFileError("this is an encoder with a decoder; lacuner needs an encoder alone", file=file)
+        raise ModelFileError("this model has a decoder; lacuner needs an encoder", file=file)
 
 
 def _bare(model: Any) -> Any:
-    """In single precision whatever the file says, and without the part that reads whole sentences."""
+    """The model in single precision, without its pooler."""
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model.float()
@@ -291,11 +292,11 @@ def _layers(model: nn.Module) -> nn.ModuleList:
     for module in model.modules():
         if isinstance(module, nn.ModuleList) and len(module) == number:
             return module
-    raise ConfigError("the layers of this model cannot be told apart, so none can be frozen")
+    raise ConfigError("the layers of this model are not a list, so none can be frozen")
 
 
 def _per_word(tokenizer: Tokenizer) -> Tokenizer:
-    """A copy that neither pads nor cuts, and that takes each text for a word in the middle of a sentence."""
+    """A copy without padding and truncation that reads each text as a word in the middle of a sentence."""
     data = json.loads(tokenizer.to_str())
     data["padding"] = data["truncation"] = None
     outer = data.get("pre_tokenizer") or {}
@@ -306,15 +307,13 @@ def _per_word(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def _ignores_case(tokenizer: Tokenizer) -> bool:
-    probes = [("Paris", "paris"), ("THE", "the")]
-    return all(
-        tokenizer.encode(upper, add_special_tokens=False).ids == tokenizer.encode(lower, add_special_tokens=False).ids
-        for upper, lower in probes
-    )
+    capitals, small = ("Paris", "THE"), ("paris", "the")
+    encoded = [tokenizer.encode_batch(list(words), add_special_tokens=False) for words in (capitals, small)]
+    return all(upper.ids == lower.ids for upper, lower in zip(*encoded, strict=True))
 
 
 def word_shape(word: str) -> int:
-    """0 unknown or none, 1 lower case, 2 Capital, 3 CAPITALS, 4 mIxed, 5 has digits, 6 no letters."""
+    """0 no case, 1 lower case, 2 Capital, 3 CAPITALS, 4 mIxed, 5 has digits, 6 no letters."""
     if any(map(str.isdigit, word)):
         return 5
     letters = [character for character in word if character.isalpha()]

@@ -1,16 +1,18 @@
-"""The masked-word head of a Hugging Face checkpoint, if it has one.
+"""The masked-LM head of a Hugging Face checkpoint, if it has one.
 
-Nearly all of them are alike: a layer, its activation, a norm, the input embeddings, a bias. Whether a checkpoint's head
-is one of these is seen by comparing what both say; every other one is taken for none.
+Nearly all of them are alike: a linear layer, its activation, a norm, the input embeddings, a bias. Whether a
+checkpoint's head has this form is tested by comparing the outputs; a head of any other form counts as none.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoModelForMaskedLM, AutoTokenizer, logging
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import logging as hf_logging
 
 from lacuner.errors import ConfigError
 from lacuner.models.encoders.huggingface import is_local
@@ -18,16 +20,14 @@ from lacuner.models.heads.masked import MaskedPieceHead
 from lacuner.models.types import SubwordEncoder
 
 _TOLERANCE = 1e-2
-_ERRORS = 40
-"""The level at which the library speaks of errors alone."""
 
 
 def open_masked_head(name: str, encoder: SubwordEncoder) -> tuple[MaskedPieceHead, bool]:
-    """A head for an encoder that was opened under this name, and whether it is the checkpoint's own or a new one."""
+    """A masked-LM head for an encoder opened under this name, and whether it is the checkpoint's own (else new)."""
     trust = {"trust_remote_code": False, "local_files_only": is_local(name)}
     mask = AutoTokenizer.from_pretrained(name, use_fast=True, **trust).mask_token_id
     if mask is None:
-        raise ConfigError("the tokenizer of this encoder has no mask, so no word can be hidden from it")
+        raise ConfigError("the tokenizer of this encoder has no mask token, so it cannot be pre-trained")
     pieces, size = encoder.model.get_input_embeddings().weight.shape
     head = MaskedPieceHead(encoder.width, (), pieces, size, mask)
     head.tie(encoder)
@@ -35,17 +35,17 @@ def open_masked_head(name: str, encoder: SubwordEncoder) -> tuple[MaskedPieceHea
 
 
 def _copy(name: str, trust: dict[str, Any], encoder: SubwordEncoder, head: MaskedPieceHead) -> bool:
-    """Give the head the checkpoint's weights; whether that was possible."""
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity(_ERRORS)  # that weights are missing is no news here
+    """Copy the checkpoint's weights into the head; returns whether that was possible."""
+    verbosity = hf_logging.get_verbosity()
+    hf_logging.set_verbosity(logging.ERROR)  # no warning about missing weights: they are checked here
     try:
         full, loading = AutoModelForMaskedLM.from_pretrained(
             name, use_safetensors=True, output_loading_info=True, **trust
         )
     except (ValueError, KeyError, OSError):
-        return False  # there is no such head for models of this kind
+        return False  # no masked-LM head for this architecture
     finally:
-        logging.set_verbosity(verbosity)
+        hf_logging.set_verbosity(verbosity)
     inner = set(full.base_model.modules())
     outer = [module for module in full.modules() if module not in inner]
     named = [(prefix, module) for prefix, module in full.named_modules() if module in outer]
@@ -57,7 +57,7 @@ def _copy(name: str, trust: dict[str, Any], encoder: SubwordEncoder, head: Maske
     biases = [p for m in outer for p in m._parameters.values() if p is not None and p.shape == head.bias.shape]
     if len(layers) != 1 or len(norms) != 1 or not biases:
         return False
-    for ours, theirs in ((head.dense, layers[0]), (head.norm, norms[0])):  # some have no bias
+    for ours, theirs in ((head.dense, layers[0]), (head.norm, norms[0])):  # some checkpoints have no bias
         ours.load_state_dict({"bias": torch.zeros_like(ours.bias), **theirs.state_dict()})
     with torch.no_grad():
         head.bias.copy_(biases[0])

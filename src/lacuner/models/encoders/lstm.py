@@ -1,6 +1,6 @@
-"""The encoder of the papers' BiLSTM rows: word and character embeddings, a bidirectional LSTM.
+"""BiLSTM encoder: word embeddings, a character convolution, and a bidirectional LSTM, as in many of the papers.
 
-It has a vocabulary, made of the training words (and of a file of vectors, if there is one) and kept in its config.
+Its vocabulary comes from the training words (and a file of word vectors, if given) and is saved in its config.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
 from lacuner.models.dropout import check_rate, drop_features
-from lacuner.models.encoders.hashing import normal
+from lacuner.models.encoders.hashing import normalise_word
 from lacuner.models.ragged import index_words, offsets_of, pad_rows
 from lacuner.models.types import Batch, Features
 
-_LONGEST_WORD = 32
+_MAX_CHARACTERS = 32
 _PADDING = 1
-_LARGEST = 4096
+_MAX_SIZE = 4096
 
 
 @dataclass(frozen=True)
 class LSTMConfig:
-    """The sizes, and the vocabulary: number 0 is any other word, or character."""
+    """Sizes, dropout rates, and the vocabulary; number 0 is an unknown word or character."""
 
     width: int = 200
     layers: int = 1
@@ -36,20 +36,20 @@ class LSTMConfig:
     character: int = 30
     dropout: float = 0.5
     word_dropout: float = 0.05
-    """Share of the words that are taken for unknown in training, so that the unknown word learns something."""
+    """Share of words replaced by the unknown word in training, so that its embedding is trained."""
     words: tuple[str, ...] = ()
     characters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in {"width": 2, "layers": 1, "word": 1, "character": 1}.items():
-            if not least <= getattr(self, name) <= _LARGEST:
-                raise ConfigError(f"{name} of the lstm encoder must lie between {least} and {_LARGEST:,}")
+            if not least <= getattr(self, name) <= _MAX_SIZE:
+                raise ConfigError(f"{name} of the lstm encoder must be between {least} and {_MAX_SIZE:,}")
         check_rate(self.dropout)
         check_rate(self.word_dropout)
 
 
 class LSTMEncoder(nn.Module):
-    """Embedding of the word in lower case, a convolution over its characters, and a BiLSTM over the sentence."""
+    """Embedding of the lower-cased word, a convolution over its characters, and a BiLSTM over the sentence."""
 
     is_transformer = False
     limit: int | None = None
@@ -75,16 +75,16 @@ class LSTMEncoder(nn.Module):
 
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Features:
         words, row, lengths = index_words(sentences)
-        spelled = [word if len(word) <= _LONGEST_WORD else word[:16] + word[-16:] for word in words]
+        spelled = [word if len(word) <= _MAX_CHARACTERS else word[:16] + word[-16:] for word in words]
         spellings = [[self._character.get(character, 0) for character in word] for word in spelled]
         arrays = {
             "row": row,
             "offsets": offsets_of(lengths),
-            "number": np.array([self._word.get(normal(word), 0) for word in words], dtype=np.int64),
+            "number": np.array([self._word.get(normalise_word(word), 0) for word in words], dtype=np.int64),
             "spelling": np.array([number for numbers in spellings for number in numbers], dtype=np.int64),
             "spelling_offsets": offsets_of(np.array([len(numbers) for numbers in spellings], dtype=np.int64)),
         }
-        return Features(lengths, lengths, arrays, truncated=sum(len(word) > _LONGEST_WORD for word in words))
+        return Features(lengths, lengths, arrays, truncated=sum(len(word) > _MAX_CHARACTERS for word in words))
 
     def collate(self, features: Features, indices: Sequence[int] | np.ndarray) -> Batch:
         arrays = features.arrays
@@ -108,27 +108,22 @@ class LSTMEncoder(nn.Module):
             numbers = numbers.masked_fill(torch.rand(numbers.shape, device=numbers.device) < settings.word_dropout, 0)
         vectors = torch.cat([self.words(numbers), self._spell(batch)[batch.tensors["distinct"]]], dim=-1)
         vectors = drop_features(vectors, settings.dropout, self.training)
-        lengths = batch.mask.sum(dim=1).clamp(min=1).cpu()  # an empty sentence reads one word of padding
+        lengths = batch.mask.sum(dim=1).clamp(min=1).cpu()  # an empty sentence has one word of padding
         packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
         output, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])
         return output
 
     def _spell(self, batch: Batch) -> Tensor:
-        """A vector for the spelling of each distinct word: the strongest answers of a convolution."""
+        """One vector per distinct word: a convolution over its characters, max-pooled."""
         spelling = batch.tensors["spelling"]
-        answers = self.spelling(self.characters(spelling).transpose(1, 2)).relu()
-        # zero is the weakest answer: padding, which depends on the batch, must not answer at all
-        strongest: Tensor = answers.masked_fill((spelling == _PADDING).unsqueeze(1), 0.0).amax(dim=2)
-        return strongest
+        activations = self.spelling(self.characters(spelling).transpose(1, 2)).relu()
+        # the amount of padding depends on the batch; after ReLU a zero never wins the maximum
+        pooled: Tensor = activations.masked_fill((spelling == _PADDING).unsqueeze(1), 0.0).amax(dim=2)
+        return pooled
 
     def config(self) -> dict[str, Any]:
-        settings = asdict(self.settings)
-        return {
-            "kind": "lstm",
-            **settings,
-            "words": list(settings["words"]),
-            "characters": list(settings["characters"]),
-        }
+        vocabulary = {"words": list(self.settings.words), "characters": list(self.settings.characters)}
+        return {"kind": "lstm", **asdict(self.settings), **vocabulary}
 
     def files(self) -> dict[str, bytes]:
         return {}
@@ -140,16 +135,20 @@ def lstm_from_words(
     vectors: str | Path | None = None,
     most: int = 50_000,
 ) -> LSTMEncoder:
-    """A fresh encoder whose vocabulary is the training words and the first `most` words of a file of vectors.
+    """An encoder with fresh weights whose vocabulary is the training words and the first `most` words of `vectors`.
 
-    The file has a word and its numbers in each line, separated by spaces; a first line with two numbers is skipped.
+    `vectors` is a text file with one word and its numbers per line, separated by spaces; a first line with two
+    numbers is skipped.
+
+    >>> lstm_from_words([["Mara", "left"], ["she", "left"]]).settings.words
+    ('left', 'mara', 'she')
     """
     words, _, _ = index_words(sentences)
     characters = tuple(sorted({character for word in words for character in word}))
-    known = dict.fromkeys(sorted({normal(word) for word in words}))
+    known = dict.fromkeys(sorted({normalise_word(word) for word in words}))
     if vectors is None:
         return LSTMEncoder(replace(settings, words=tuple(known), characters=characters))
-    table = _read_vectors(Path(vectors), set(known), most)
+    table = _read_vectors(Path(vectors), keep=set(known), most=most)
     known.update(dict.fromkeys(table))
     size = len(next(iter(table.values()))) if table else settings.word
     encoder = LSTMEncoder(replace(settings, words=tuple(known), characters=characters, word=size))
@@ -160,7 +159,7 @@ def lstm_from_words(
     return encoder
 
 
-def _read_vectors(path: Path, wanted: set[str], most: int) -> dict[str, np.ndarray]:
+def _read_vectors(path: Path, keep: set[str], most: int) -> dict[str, np.ndarray]:
     table: dict[str, np.ndarray] = {}
     size = 0
     try:
@@ -172,21 +171,21 @@ def _read_vectors(path: Path, wanted: set[str], most: int) -> dict[str, np.ndarr
                 size = size or len(values)
                 if len(values) != size or not size:
                     raise CorpusError(
-                        f"this line has {len(values)} numbers, the first had {size}", file=path, line=number
+                        f"this line has {len(values)} numbers, the first has {size}", file=path, line=number
                     )
-                key = normal(word)
-                if key in table or not (number <= most or key in wanted):
+                key = normalise_word(word)
+                if key in table or not (number <= most or key in keep):
                     continue
                 table[key] = np.array(values, dtype=np.float32)
     except OSError as error:
-        raise CorpusError(f"cannot read this file of vectors: {error.strerror}", file=path) from error
+        raise CorpusError(f"cannot read this file of word vectors: {error.strerror}", file=path) from error
     except ValueError as error:
         raise CorpusError(f"not a number: {error}", file=path, line=number) from error
     return table
 
 
 def build_lstm(settings: Mapping[str, Any]) -> LSTMEncoder:
-    """The encoder that `config` described, with fresh weights."""
+    """The encoder that `LSTMEncoder.config` describes, with fresh weights."""
     lists = {name: settings.get(name) for name in ("words", "characters")}
     if not all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in lists.values()):
         raise ModelFileError("the vocabulary of an lstm encoder must be two lists of strings")

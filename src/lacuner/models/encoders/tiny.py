@@ -1,11 +1,11 @@
 """The default encoder: hashed features and gated convolutions, from scratch, without a vocabulary.
 
-After spaCy's tok2vec (hashed features of the word, residual convolutions over three words). What differs: all character
-n-grams beside prefix and suffix; gates; dropout that is the same at every word of a sentence; one attention layer, so
-that a word sees more than its neighbourhood. On dev sets, two seeds each, attention and more dropout of the features
-gained a half to two points of F1 (wikigold, ec), n-grams one and a half (wikigold alone); seeds differ by as much.
-Gates were better than GELU on wikigold and worse on ec; gates against maxout, and this dropout against the ordinary,
-were compared in speed only. Hashed pairs of neighbouring words, tried because a word is a character in Chinese, lost on
+After spaCy's tok2vec (hashed word features, residual convolutions over three words), with these differences: all
+character n-grams beside prefix and suffix; gated linear units; dropout of the same features at every word of a
+sentence; one attention layer, so that a word sees more than its neighbours. On dev sets, two seeds each, attention and
+more feature dropout gained 0.5 to 2 points of F1 (wikigold, ec), n-grams 1.5 (wikigold only); seeds differ by as much.
+Gates were better than GELU on wikigold and worse on ec; gates against maxout, and this dropout against ordinary
+dropout, were compared in speed only. Hashed word bigrams, tried because a Chinese word is one character here, lost on
 wikigold, ec and resume.
 """
 
@@ -26,41 +26,41 @@ from lacuner.models.encoders.hashing import GROUPS, word_features
 from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions
 from lacuner.models.types import Batch, Features
 
-# a model file may ask for anything; it gets nothing that would fill the memory by itself
+# limits on what a model file may ask for, so that no single setting fills the memory
 _SIZES = {"width": (1, 2048), "layers": (1, 64), "rows": (1, 2**20), "feature": (1, 512), "heads": (0, 64)}
 
 
 @dataclass(frozen=True)
 class TinyConfig:
-    """Sizes and dropout. Heads and feature dropout were chosen on dev sets; the sizes were never varied alone."""
+    """Sizes and dropout rates. `heads` and `feature_dropout` were chosen on dev sets; sizes were never varied alone."""
 
     width: int = 128
     layers: int = 4
     rows: int = 16384
-    """Rows of the table that all hashed features of words share."""
+    """Rows of the embedding table that all hashed features share."""
     feature: int = 64
-    """Numbers a group of features."""
+    """Size of a feature embedding."""
     heads: int = 4
-    """Of the attention layer; 0 for none."""
+    """Attention heads; 0: no attention layer."""
     dropout: float = 0.3
-    """Of what the convolutions and the attention see."""
+    """Dropout rate on the input of convolutions and attention."""
     feature_dropout: float = 0.5
-    """Of the hashed features of a word."""
+    """Dropout rate on the hashed features of a word."""
     word_dropout: float = 0.1
-    """Share of the words whose norm is hidden in training, so that the spelling and the context must do."""
+    """Share of words whose norm is dropped in training, so that the model also learns from spelling and context."""
 
     def __post_init__(self) -> None:
         for name, (least, most) in _SIZES.items():
             if not least <= getattr(self, name) <= most:
-                raise ConfigError(f"{name} of the tiny encoder must lie between {least} and {most:,}")
+                raise ConfigError(f"{name} of the tiny encoder must be between {least} and {most:,}")
         for rate in (self.dropout, self.feature_dropout, self.word_dropout):
             check_rate(rate)
         if self.heads and self.width % self.heads:
-            raise ConfigError(f"a width of {self.width} cannot be shared by {self.heads} attention heads")
+            raise ConfigError(f"a width of {self.width} is not divisible by {self.heads} attention heads")
 
 
 class _Convolution(nn.Module):
-    """A residual step: each word is told what it and its two neighbours are like."""
+    """Residual gated convolution over three words."""
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
@@ -69,36 +69,35 @@ class _Convolution(nn.Module):
         self.dropout = dropout
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        seen = drop_features(self.norm(vectors), self.dropout, self.training) * mask
-        padded = functional.pad(seen, (0, 0, 1, 1))
-        windows = torch.cat([padded[:, :-2], seen, padded[:, 2:]], dim=-1)
+        inputs = drop_features(self.norm(vectors), self.dropout, self.training) * mask
+        padded = functional.pad(inputs, (0, 0, 1, 1))
+        windows = torch.cat([padded[:, :-2], inputs, padded[:, 2:]], dim=-1)
         return vectors + functional.glu(self.linear(windows), dim=-1)
 
 
 class _Attention(nn.Module):
-    """A residual step: each word is told what the sentence has for it."""
+    """Residual self-attention over the sentence."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.inputs = nn.Linear(width, 3 * width)
         self.output = nn.Linear(width, width)
-        nn.init.zeros_(self.output.weight)  # the convolutions learn first
+        nn.init.zeros_(self.output.weight)  # attention starts as identity: the convolutions learn first
         nn.init.zeros_(self.output.bias)
         self.heads, self.dropout = heads, dropout
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        seen = drop_features(self.norm(vectors), self.dropout, self.training)
-        query, key, value = self.inputs(seen).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        # an empty sentence has no word to look at: it looks at its padding, and nobody looks at it
+        inputs = drop_features(self.norm(vectors), self.dropout, self.training)
+        query, key, value = self.inputs(inputs).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        # an empty sentence attends to its padding, because a softmax over nothing is NaN
         visible = mask | ~mask.any(dim=1, keepdim=True)
-        told = functional.scaled_dot_product_attention(query, key, value, attn_mask=visible[:, None, None])
-        told = told.transpose(1, 2).flatten(2)
-        return vectors.add(self.output(told))
+        context = functional.scaled_dot_product_attention(query, key, value, attn_mask=visible[:, None, None])
+        return vectors.add(self.output(context.transpose(1, 2).flatten(2)))
 
 
 class TinyEncoder(nn.Module):
-    """Bags of hashed features -> one vector a distinct word -> convolutions -> attention."""
+    """Bags of hashed features, one vector per distinct word, convolutions, attention."""
 
     is_transformer = False
     limit: int | None = None
@@ -151,7 +150,7 @@ class TinyEncoder(nn.Module):
         mask = batch.mask.unsqueeze(-1).to(self.table.dtype)
         distinct = self._distinct(batch)
         if not len(distinct):
-            distinct = distinct.new_zeros(1, self.width)  # empty sentences only: padding needs a vector too
+            distinct = distinct.new_zeros(1, self.width)  # empty sentences only: padding needs a vector
         vectors = functional.embedding(batch.tensors["words"], distinct)
         for layer in self.layers:
             vectors = layer(vectors, mask)
@@ -161,14 +160,14 @@ class TinyEncoder(nn.Module):
         return normed
 
     def _distinct(self, batch: Batch) -> Tensor:
-        """A vector for each distinct word of the batch."""
+        """One vector per distinct word of the batch."""
         settings = self.settings
         bags = functional.embedding_bag(batch.tensors["ids"], self.table, batch.tensors["bags"], mode="mean")
         bags = bags.view(-1, len(GROUPS), settings.feature)
         if self.training and settings.word_dropout:
-            hidden = torch.rand(len(bags), device=bags.device) < settings.word_dropout
+            dropped = torch.rand(len(bags), device=bags.device) < settings.word_dropout
             keep = torch.ones(len(bags), len(GROUPS), 1, device=bags.device)
-            keep[hidden, GROUPS.index("norm")] = 0
+            keep[dropped, GROUPS.index("norm")] = 0
             bags = bags * keep
         return functional.glu(self.mix(drop_values(bags.flatten(1), settings.feature_dropout, self.training)), dim=-1)
 
