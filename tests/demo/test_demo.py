@@ -16,7 +16,7 @@ import pytest
 from lacuner.data import Document
 from lacuner.demo import Demo, build, dictionary_tsv
 from lacuner.demo.grammar import GRAMMAR, SLOT, frame
-from lacuner.demo.names import LABELS, SLOTS, UNNAMED
+from lacuner.demo.names import DISTRACTORS, LABELS, SLOTS
 from lacuner.demo.words import LISTS, WORD_NAMES
 
 SUBSTANCE_ENDINGS = ("ine", "ol", "ate", "ide", "ium", "ene", "ane", "one")
@@ -143,8 +143,8 @@ def test_many_frames_and_words() -> None:
 
 def test_every_slot_can_be_filled_and_every_symbol_is_used() -> None:
     slots = {slot for rows in GRAMMAR.values() for body in rows.bodies for slot in SLOT.findall(body)}
-    assert slots <= {*GRAMMAR, *LISTS, *SLOTS, *UNNAMED}
-    assert {*GRAMMAR, *LISTS, *SLOTS, *UNNAMED} - slots == {"sentence"}
+    assert slots <= {*GRAMMAR, *LISTS, *SLOTS, *DISTRACTORS}
+    assert {*GRAMMAR, *LISTS, *SLOTS, *DISTRACTORS} - slots == {"sentence"}
 
 
 # -- the names ---------------------------------------------------------------------------------------------------

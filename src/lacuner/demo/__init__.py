@@ -1,7 +1,7 @@
-"""A corpus of our own to try things on: invented reports, complete gold, and a dictionary that knows less than half.
+"""A generated corpus to try things on: invented reports, complete gold, and a gazetteer that covers less than half.
 
-Nothing in it is copied from anywhere. Gold is flat (inside `University of Halden` the place is not annotated), titles
-and articles are no part of a name, and neither adjectives of origin nor names lent to things (`the Teel valve`) count.
+Nothing in it is copied from anywhere. Gold is flat (the place inside `University of Halden` is not annotated). Titles
+and articles are not part of a name; adjectives of origin and eponyms (`the Teel valve`) are not annotated.
 """
 
 from __future__ import annotations

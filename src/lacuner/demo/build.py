@@ -1,9 +1,10 @@
-"""The demo corpus and its dictionary, from a seed."""
+"""Generate the demo corpus and its gazetteer from a seed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 from lacuner.data import Document
@@ -13,22 +14,16 @@ from lacuner.demo.words import WORD_NAMES
 
 SIZES = {"train": 2000, "dev": 500, "test": 500}
 COVERAGE = 0.4
-"""The share of the training mentions of each type that the dictionary knows."""
+"""Share of the training mentions of each type that the gazetteer covers."""
 
 _AMBIGUOUS = 12
 _WRONG_LABELS = 6
-# Words that a careless compiler would take for names, and that the frames use as plain English.
+# common words that the frames use as plain English, entered as names by mistake
 _WRONG_WORDS = (
-    ("Committee", "ORGANISATION"),
-    ("Easter", "PERSON"),
-    ("Michaelmas", "PLACE"),
-    ("Treasury", "ORGANISATION"),
-    ("brine", "SUBSTANCE"),
-    ("chocolate", "SUBSTANCE"),
-    ("gasoline", "SUBSTANCE"),
-    ("membrane", "SUBSTANCE"),
+    ("Committee", "ORGANISATION"), ("Easter", "PERSON"), ("Michaelmas", "PLACE"), ("Treasury", "ORGANISATION"),
+    ("brine", "SUBSTANCE"), ("chocolate", "SUBSTANCE"), ("gasoline", "SUBSTANCE"), ("membrane", "SUBSTANCE"),
     ("stadium", "SUBSTANCE"),
-)
+)  # fmt: skip
 
 Entry = tuple[str, str]
 """A surface and its label."""
@@ -36,7 +31,11 @@ Entry = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Three splits with complete gold, and a dictionary of (surface, label) pairs, sorted."""
+    """Three splits with complete gold, and a gazetteer of (surface, label) pairs, sorted.
+
+    >>> Demo([], [], [], [("Mara Teel", "PERSON")]).dictionary
+    [('Mara Teel', 'PERSON')]
+    """
 
     train: list[Document]
     dev: list[Document]
@@ -45,7 +44,7 @@ class Demo:
 
 
 def build(seed: int = 1) -> Demo:
-    """Build the demo corpus: the same seed gives the same bytes everywhere.
+    """Generate the demo corpus; the same seed gives the same bytes everywhere.
 
     >>> demo = build()
     >>> len(demo.train), len(demo.dev), len(demo.test)
@@ -53,72 +52,74 @@ def build(seed: int = 1) -> Demo:
     """
     rng = Random(seed)
     names = Names(rng)
-    made = _distinct(rng, names, sum(SIZES.values()))
-    splits: dict[str, list[Sentence]] = {}
-    for split, size in SIZES.items():
-        splits[split], made = made[:size], made[size:]
+    sentences = iter(_distinct_sentences(rng, names, sum(SIZES.values())))
+    splits = {split: list(islice(sentences, size)) for split, size in SIZES.items()}
     dictionary = _dictionary(rng, splits)
-    docs = {split: _documents(split, rows) for split, rows in splits.items()}
-    return Demo(docs["train"], docs["dev"], docs["test"], dictionary)
+    train, dev, test = (_documents(split, rows) for split, rows in splits.items())
+    return Demo(train, dev, test, dictionary)
 
 
 def dictionary_tsv(demo: Demo) -> str:
-    """The dictionary as `surface<TAB>label` lines."""
+    """The gazetteer as `surface<TAB>label` lines.
+
+    >>> dictionary_tsv(Demo([], [], [], [("Mara Teel", "PERSON")]))
+    'Mara Teel\\tPERSON\\n'
+    """
     return "".join(f"{surface}\t{label}\n" for surface, label in demo.dictionary)
 
 
-def _distinct(rng: Random, names: Names, size: int) -> list[Sentence]:
-    """Sentences no two of which have the same text."""
-    made: dict[str, Sentence] = {}
-    while len(made) < size:
+def _distinct_sentences(rng: Random, names: Names, size: int) -> list[Sentence]:
+    """Sentences with different texts."""
+    by_text: dict[str, Sentence] = {}
+    while len(by_text) < size:
         new = sentence(rng, names)
-        made.setdefault(new.text, new)
-    return list(made.values())
+        by_text.setdefault(new.text, new)
+    return list(by_text.values())
 
 
 def _documents(split: str, sentences: list[Sentence]) -> list[Document]:
     return [
-        Document(f"{split}-{number:04d}", made.text, words=made.words, spans=made.spans, complete=True)
-        for number, made in enumerate(sentences, 1)
+        Document(f"{split}-{number:04d}", new.text, words=new.words, spans=new.spans, complete=True)
+        for number, new in enumerate(sentences, 1)
     ]
 
 
 def _dictionary(rng: Random, splits: dict[str, list[Sentence]]) -> list[Entry]:
-    """Some of the names of all splits, a few of them under two labels, and a few entries that are wrong.
+    """Some names of all splits, a few of them with two labels, and a few wrong entries.
 
-    Names are taken in random order, train's or not, until `COVERAGE` of the training mentions of their type is
-    reached: so dev and test names are known about as often as those of train.
+    Names of all splits are added in random order until they cover `COVERAGE` of the training mentions of their type,
+    so that names of dev and test are covered about as well as those of train.
     """
-    mentions = Counter(name for made in splits["train"] for name in made.names)
+    mentions = Counter(name for row in splits["train"] for name in row.names)
     labels: dict[str, list[str]] = {}
-    for surface, label in sorted({name for rows in splits.values() for made in rows for name in made.names}):
+    for surface, label in sorted({name for rows in splits.values() for row in rows for name in row.names}):
         labels.setdefault(surface, []).append(label)
-    several = [surface for surface, its in labels.items() if len(its) > 1]
-    chosen = set()
-    for surface in rng.sample(several, _AMBIGUOUS):
+    ambiguous = [surface for surface, types in labels.items() if len(types) > 1]
+    selected = set()
+    for surface in rng.sample(ambiguous, _AMBIGUOUS):
         commonest = sorted(labels[surface], key=lambda label: -mentions[surface, label])
-        chosen |= {(surface, label) for label in commonest[:2]}
-    taken = {surface for surface, _ in chosen}
+        selected |= {(surface, label) for label in commonest[:2]}
+    used = {surface for surface, _ in selected}
     for label in LABELS:
-        pool = [surface for surface, its in labels.items() if label in its and surface not in taken]
+        pool = [surface for surface, types in labels.items() if label in types and surface not in used]
         rng.shuffle(pool)
-        wanted = COVERAGE * sum(times for name, times in mentions.items() if name[1] == label)
-        have = sum(mentions[name] for name in chosen if name[1] == label)
-        while have < wanted:
+        target = COVERAGE * sum(times for name, times in mentions.items() if name[1] == label)
+        covered = sum(mentions[name] for name in selected if name[1] == label)
+        while covered < target:
             surface = pool.pop()
-            # Whoever compiles a dictionary enters a name as what it mostly is.
+            # a gazetteer has a name under the type that it mostly has
             if 3 * mentions[surface, label] < 2 * sum(mentions[surface, other] for other in labels[surface]):
                 continue
-            have += mentions[surface, label]
-            chosen.add((surface, label))
-            taken.add(surface)
-    return sorted(chosen | _wrong(rng, labels, taken))
+            covered += mentions[surface, label]
+            selected.add((surface, label))
+            used.add(surface)
+    return sorted(selected | _wrong_entries(rng, labels, used))
 
 
-def _wrong(rng: Random, labels: dict[str, list[str]], taken: set[str]) -> set[Entry]:
-    """Entries that no gold agrees with: common words, and names under a label they never have."""
-    avoid = taken | {word for words in WORD_NAMES.values() for word in words}
-    pool = [surface for surface, its in labels.items() if surface not in avoid and len(its) < len(LABELS)]
+def _wrong_entries(rng: Random, labels: dict[str, list[str]], used: set[str]) -> set[Entry]:
+    """Entries that contradict gold: common words, and names under a label that they never have."""
+    avoid = used | {word for words in WORD_NAMES.values() for word in words}
+    pool = [surface for surface, types in labels.items() if surface not in avoid and len(types) < len(LABELS)]
     entries = set(_WRONG_WORDS)
     for surface in rng.sample(pool, _WRONG_LABELS):
         entries.add((surface, rng.choice([label for label in LABELS if label not in labels[surface]])))

@@ -1,4 +1,4 @@
-"""The demo corpus as files."""
+"""Write the demo corpus to files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from lacuner.demo.build import build, dictionary_tsv
 
 
 def write_demo(folder: str | PathLike[str], seed: int = 1) -> dict[str, Path]:
-    """Write the demo corpus into a folder, and say which file is what.
+    """Write the demo corpus into a folder and return the files by name.
 
-    `train` has texts without labels, as its user would have them; `train.gold` is there to measure with.
+    `train` has texts without labels; `train.gold` has their gold labels, to measure with.
     """
     demo = build(seed)
     folder = Path(folder)
