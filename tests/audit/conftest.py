@@ -1,4 +1,4 @@
-"""A small corpus with gaps that are known."""
+"""A small corpus with known missing labels."""
 
 from __future__ import annotations
 

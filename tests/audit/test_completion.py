@@ -1,4 +1,4 @@
-"""Completed labels judged by gold: counts by hand, pictures and the command."""
+"""Completed labels compared with gold: counts, figures and the command."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_was_fixed_and_broken(folder: Path) -> None:
+def test_fixed_and_broken_entities_are_counted(folder: Path) -> None:
     gold = [doc(1, A, C), doc(2, B), doc(3, B), doc(4, A)]
     [(number, judged)] = audit_completion(folder, gold).items()
     assert number == 1 and judged.documents == 3 and judged.without_gold == 1
@@ -63,7 +63,7 @@ def test_what_was_fixed_and_broken(folder: Path) -> None:
     )
 
 
-def test_without_confidence_none_is_shown(folder: Path) -> None:
+def test_runs_without_confidence(folder: Path) -> None:
     done = complete_all([doc(1, A, complete=False)], [doc(1, C)], np.ones(1))
     write_completed(folder, [], done, None)
     judged = audit_completion(folder, [doc(1, A, C)])[1]
@@ -71,12 +71,12 @@ def test_without_confidence_none_is_shown(folder: Path) -> None:
     assert [picture.name for picture in completion_figures({"r": judged})] == ["completion", "labels"]
 
 
-def test_gold_that_is_not_complete_judges_nothing(folder: Path) -> None:
+def test_incomplete_gold_is_ignored(folder: Path) -> None:
     judged = audit_completion(folder, [doc(1, A, complete=False), doc(2, B)])[1]
     assert judged.documents == 1 and judged.without_gold == 3
 
 
-def test_the_pictures_are_svg_and_the_same_again(folder: Path) -> None:
+def test_figures_are_valid_svg_and_reproducible(folder: Path) -> None:
     judged = audit_completion(folder, [doc(1, A, C), doc(2, B)])[1]
     for picture in completion_figures({"<one> & $two$": judged, "b": judged}):
         text = figure_svg(picture)
@@ -111,7 +111,7 @@ def test_damaged_files_of_a_run_are_refused(folder: Path, file: str, text: str) 
         audit_completion(folder, [doc(1, A, C)])
 
 
-def test_what_cannot_be_judged(folder: Path, tmp_path: Path) -> None:
+def test_folders_without_completed_labels_are_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="none of the texts"):
         audit_completion(folder, [doc(77, A)])
     with pytest.raises(ModelFileError, match="no completed labels"):

@@ -1,4 +1,4 @@
-"""What two-step learning removed: pictures, a table and the command."""
+"""Tokens removed by two-step learning: figures, table and the command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judged() -> FilteredTokens:
     return FilteredTokens(np.arange(1, 4), values, values[2] < -1, missing)
 
 
-def test_the_table_is_what_would_have_been_removed(judged: FilteredTokens) -> None:
+def test_removal_curve_equals_sorting_by_o_value(judged: FilteredTokens) -> None:
     rows = list(removal_curve({"a": judged, "b": judged}))
     assert len(rows) == 2 * len(SHARES) and [row[0] for row in rows] == ["a"] * len(SHARES) + ["b"] * len(SHARES)
     for _, share, precision, recall in rows:
@@ -40,7 +40,7 @@ def test_the_table_is_what_would_have_been_removed(judged: FilteredTokens) -> No
         assert recall == pytest.approx(judged.missing[order].sum() / judged.missing.sum())
 
 
-def test_the_pictures_are_svg_and_the_same_again(judged: FilteredTokens) -> None:
+def test_figures_are_valid_svg_and_reproducible(judged: FilteredTokens) -> None:
     nothing = FilteredTokens(np.array([3]), np.zeros((1, 0)), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
     last = FilteredTokens(judged.epochs[2:], judged.values[2:], judged.removed, judged.missing)
     drawn = removal_figures({"<one> & $two$": judged, "empty": nothing, "asked once": last})

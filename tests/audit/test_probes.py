@@ -1,4 +1,4 @@
-"""What the watches see is true, and nobody notices them."""
+"""Probes record correct numbers and do not influence training."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def weights(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("recipe", "more"), [("negative_sampling", []), ("negative_sampling", ["sampler=weighted"]), ("trust", [])]
 )
-def test_a_watched_training_ends_with_the_same_weights(
-    recipe: str, more: list[str], corpus: Corpus, tmp_path: Path
-) -> None:
+def test_callbacks_do_not_change_the_weights(recipe: str, more: list[str], corpus: Corpus, tmp_path: Path) -> None:
     weak, gold = corpus
     config = load_config(RECIPES[recipe].Config, settings=[*SETTINGS, *more])
     sampling, spans = (
@@ -92,7 +90,7 @@ def test_missampling_is_counted_right(corpus: Corpus, tmp_path: Path) -> None:
         assert row["uncertainty"] == pytest.approx(uncertainty / drawn, abs=1e-5)
 
 
-def test_entities_through_windows_and_of_types_that_weak_lacks() -> None:
+def test_entity_targets_across_windows_and_types() -> None:
     text = " ".join(f"w{i}" for i in range(700))
     words = [(found, found + len(word)) for word, found in zip(text.split(), _starts(text), strict=True)]
     places = [(0, 1), (120, 123), (221, 222), (255, 258), (400, 409), (698, 700)]
@@ -151,7 +149,7 @@ def test_probabilities_are_those_of_the_model(corpus: Corpus) -> None:
         assert value == pytest.approx(float(probs[1 + head.labels.index(each.span.label)]), abs=1e-3)
 
 
-def test_who_is_followed(corpus: Corpus) -> None:
+def test_selection_of_unlabeled_entities(corpus: Corpus) -> None:
     weak, gold = corpus
     found = find_unlabeled(weak, gold)
     labelled = {(doc.id, *span[:2]) for doc in weak for span in doc.spans}
@@ -169,7 +167,7 @@ def test_who_is_followed(corpus: Corpus) -> None:
     assert f"[{name}]" in UnlabeledEntity(*found[-1]).context
 
 
-def test_only_span_models() -> None:
+def test_probes_need_a_span_classifier() -> None:
     from lacuner.models.heads import build_head
 
     weak = [Document("1", "a b", spans=(Span(0, 1, "X"),))]

@@ -1,4 +1,4 @@
-"""The audit as a whole: what it finds, and that no text breaks out of its page."""
+"""The whole sampling audit: its numbers, and that its page escapes all text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.audit.conftest import Corpus
 from tests.hostile.test_html import HOSTILE, Page
 
 
-def test_recipes_side_by_side(corpus: Corpus, tmp_path: Path) -> None:
+def test_several_recipes_in_one_audit(corpus: Corpus, tmp_path: Path) -> None:
     weak, gold = corpus
     plans = plan_trainings(["negative_sampling", "nrces"], ["train.epochs=1", "rate=0.5"])
     found = audit_sampling(plans, Splits(weak=weak, gold=gold, dev=gold[:5]), limit=10)
@@ -45,12 +45,12 @@ def test_recipes_side_by_side(corpus: Corpus, tmp_path: Path) -> None:
         ("trust", ["sampler=weighted"], "sampler"),
     ],
 )
-def test_mistakes_are_said_before_anything_is_trained(recipe: str, settings: list[str], words: str) -> None:
+def test_mistakes_are_reported_before_training(recipe: str, settings: list[str], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         plan_trainings([recipe], settings)
 
 
-def test_without_gold_there_is_nothing_to_see(corpus: Corpus) -> None:
+def test_an_audit_needs_gold(corpus: Corpus) -> None:
     with pytest.raises(ConfigError, match="weak labels and gold"):
         audit_sampling(plan_trainings(["trust"]), Splits(weak=corpus[0]))
 
@@ -72,7 +72,7 @@ def plain() -> str:
     return render_audit(invented("plain"), "plain")
 
 
-def test_text_is_inert(plain: str, tmp_path: Path) -> None:
+def test_text_is_escaped(plain: str, tmp_path: Path) -> None:
     """All of it at once: drawing takes longer than all the rest."""
     bad = " ".join(HOSTILE.values())
     write_audit(invented(bad), tmp_path, bad)
@@ -86,7 +86,7 @@ def test_text_is_inert(plain: str, tmp_path: Path) -> None:
     assert facts["followed"][0]["text"] == bad and facts["recipes"][0]["probabilities"][0][2] is None
 
 
-def test_a_rate_beyond_the_bound_has_none() -> None:
+def test_there_is_no_bound_for_rates_above_one() -> None:
     audit = replace(invented("x"), rate=1.4)
     assert audit.as_json()["bound"]["at_least"] is None and audit.as_json()["bound"]["worst_case"] < 1
     [picture] = [each for each in audit_figures(audit) if each.name == "bound"]
@@ -97,7 +97,7 @@ def test_the_same_audit_gives_the_same_bytes(plain: str) -> None:
     assert render_audit(invented("plain"), "plain") == plain
 
 
-def test_a_recipe_may_come_twice_with_settings_of_its_own() -> None:
+def test_a_recipe_may_be_audited_twice_with_different_settings() -> None:
     first, second = plan_trainings(
         ["negative_sampling", "negative_sampling sampler=weighted mu=2.0"], ["train.epochs=3"]
     )

@@ -1,4 +1,4 @@
-"""Bound, exact probability, simulation, and the conditions of a real corpus."""
+"""Bound, exact probability, simulation, and the odds in a real corpus."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lacuner.training.identity import sort_documents
 from tests.audit.conftest import Corpus, span_model
 
 
-def test_the_probability_is_counted_right() -> None:
+def test_clean_probability_equals_enumeration() -> None:
     for candidates, missing, drawn in ((5, 2, 2), (6, 1, 3), (4, 3, 2), (4, 0, 4), (3, 3, 1)):
         draws = list(combinations(range(candidates), drawn))
         clean = sum(not any(each < missing for each in drawing) for drawing in draws) / len(draws)
@@ -39,7 +39,7 @@ def test_the_probability_is_counted_right() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.35, 0.7])
-def test_the_bound_is_below_the_gold_in_training_order(rate: float) -> None:
+def test_the_bound_is_below_the_exact_probability(rate: float) -> None:
     for words in range(min_words(rate), 120):
         spans, missing = words * (words + 1) // 2, isqrt(words)
         drawn = int(negatives_per_sentence(torch.tensor([words]), rate))
@@ -55,10 +55,10 @@ def test_simulation_agrees(words: int) -> None:
     exact = worst_case(words, 0.35)
     error = (exact * (1 - exact) / 3000) ** 0.5
     assert abs(simulate_worst_case(words, 0.35, times=3000) - exact) < 4 * error
-    assert torch.equal(before, torch.get_rng_state()), "whoever asks keeps their random numbers"
+    assert torch.equal(before, torch.get_rng_state()), "the global random state is unchanged"
 
 
-def test_conditions_are_said() -> None:
+def test_the_bound_is_refused_where_it_does_not_hold() -> None:
     for words, rate in ((1, 0.5), (2, 0.35), (30, 1.2), (9, 0.1)):
         with pytest.raises(ConfigError, match="the bound holds for rates from 1/n to 1"):
             clean_bound(words, rate)
@@ -74,7 +74,7 @@ def test_sparsity() -> None:
     assert sparsity([]).as_json()["sentences"] == 0
 
 
-def test_real_conditions_of_a_sentence() -> None:
+def test_sampling_odds_of_a_sentence() -> None:
     gold = Document("1", "a b c d e", spans=(Span(0, 1, "X"), Span(2, 5, "Y"), Span(6, 7, "X")), complete=True)
     weak = replace(gold, spans=gold.spans[:1], complete=False)
     found = sampling_odds([weak], [gold], 0.5, max_width=2)
@@ -89,7 +89,7 @@ def test_real_conditions_of_a_sentence() -> None:
     assert sampling_odds([], [], 0.5).as_json()["clean"] == 1.0
 
 
-def test_real_conditions_are_those_of_training(corpus: Corpus) -> None:
+def test_sampling_odds_agree_with_training(corpus: Corpus) -> None:
     """The same candidates as the recipe has, and the share that its sampler finds in many draws."""
     weak, gold = corpus
     found = sampling_odds(weak, gold, 0.35)

@@ -1,4 +1,4 @@
-"""A bench whose cells run in this process, and one whose rows are invented."""
+"""A bench whose cells run in the test process, and one with invented rows."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def invented(spec: Spec) -> Bench:
-    """A bench with plausible rows that nobody measured: the more is masked, the worse."""
+    """A bench with plausible invented rows: the higher the masking rate, the lower the scores."""
     bench = Bench(spec, make_grid(spec, {name: {"demo": name} for name in spec.data}))
     for key, cell in bench.cells.items():
         rng = np.random.default_rng(int(hashlib.sha256(key.encode()).hexdigest()[:8], 16))

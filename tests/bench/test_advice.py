@@ -1,4 +1,4 @@
-"""`python -m benchmarks.advice`: the advice against rows that nobody measured."""
+"""`python -m benchmarks.advice`: the advice compared with invented rows."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def test_recipes_that_were_not_run_are_counted(bench: Path, tmp_path: Path, caps
     assert capsys.readouterr().out.strip().endswith("Under 1 the advised recipe was not run.")
 
 
-def test_other_files_and_no_rows_are_said(bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_files_and_missing_rows_are_errors(
+    bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert advice.main([str(tmp_path / "nowhere"), "--data", str(tmp_path)]) == 2
     assert "no rows of a bench" in capsys.readouterr().err
     text = (bench / "results.jsonl").read_text()

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.augmentation`: words that are still what their label says after they were replaced."""
+"""`python -m benchmarks.augmentation`: labels of replaced words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lacuner.data import Document, Span
 from tests.demo_corpus import demo_corpus
 
 
-def test_words_that_are_what_their_label_says() -> None:
+def test_replaced_words_with_the_most_frequent_label_are_counted() -> None:
     old = [Document("1", "Mara and Teel left", spans=(Span(0, 4, "X"), Span(9, 13, "Y")))]
     new = [Document("1", "Teel or Teel Mara", spans=(Span(0, 4, "X"), Span(8, 12, "Y")))]
     usual = {"Mara": "X", "and": "", "or": "", "Teel": "Y", "left": "X"}

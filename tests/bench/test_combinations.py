@@ -1,4 +1,4 @@
-"""`python -m benchmarks.combinations`: what several models find, put together."""
+"""`python -m benchmarks.combinations`: combined predictions of several models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def found(*spans: Span) -> Document:
     return Document("1", TEXT, spans=spans)
 
 
-def test_the_mean_of_what_models_found() -> None:
+def test_average_of_predictions() -> None:
     one = found(Span(0, 4, "PERSON", 0.9), Span(15, 21, "PLACE", 0.5))
     other = found(Span(0, 9, "PERSON", 0.8), Span(15, 21, "PLACE", 0.7))
     both = combinations.average([one, other])
@@ -25,7 +25,7 @@ def test_the_mean_of_what_models_found() -> None:
     assert [span.score for span in both.spans] == pytest.approx([0.45, 0.6])
 
 
-def test_words_that_help() -> None:
+def test_rescore_and_unite() -> None:
     spans = found(Span(0, 9, "PERSON", 0.25), Span(15, 21, "PLACE", 0.5))
     words = found(Span(0, 9, "PERSON"), Span(10, 14, "PLACE"))
     marked = combinations.rescore(spans, words, lambda score, known: score**0.5 if known else score)
@@ -35,7 +35,7 @@ def test_words_that_help() -> None:
 
 
 @pytest.mark.integration
-def test_suspected_words_are_unsure() -> None:
+def test_removed_tokens_are_unsure() -> None:
     labelled = Document("1", TEXT, spans=(Span(0, 9, "PERSON"),), complete=False)
     bare = Document("2", "Then Mara Teel left Halden too.", complete=False)
     data = masked.Masked("x", 0.5, 1, [labelled, bare] * 20, [], [], ())
@@ -47,7 +47,7 @@ def test_suspected_words_are_unsure() -> None:
 
 
 @pytest.mark.integration
-def test_a_row_of_each_masked_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_row_per_masking_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC)
     assert combinations.main([str(spec), "--data", str(tmp_path)]) == 0

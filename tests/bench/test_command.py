@@ -1,4 +1,4 @@
-"""`lacuner bench` itself: arguments, what it prints, its status."""
+"""The command `lacuner bench`: arguments, output and exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAST = SMALL.replace("[1, 2]", "[1]").split("[recipes.trust]")[0]
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_it_reports_and_goes_on(inline: list[str], spec_file: Callable[[str], Path], tmp_path: Path) -> None:
+def test_it_writes_a_report_and_continues(inline: list[str], spec_file: Callable[[str], Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     args = [str(spec_file(FAST)), "--out", str(out), "--data", str(tmp_path)]
     nothing = CliRunner().invoke(app, [*args, "--no-run"])
@@ -51,7 +51,7 @@ def test_a_failed_cell_is_status_1(inline: list[str], spec_file: Callable[[str],
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_a_wrong_spec_is_one_sentence(spec_file: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_wrong_spec_gets_one_sentence(spec_file: Callable[[str], Path], tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [str(spec_file(FAST.replace("[0.5]", "[5.0]"))), "--out", str(tmp_path / "out")])
     assert isinstance(done.exception, ConfigError) and "noise.masked.0" in str(done.exception)
     assert not (tmp_path / "out").exists()

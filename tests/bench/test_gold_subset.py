@@ -1,4 +1,4 @@
-"""A little gold beside weak labels: who sees what, keys that stay, commands that do it again, and the pictures."""
+"""A gold subset beside weak labels: splits, stable keys, reproducing commands, figures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_amount_is_a_share_or_a_number(amount: float, count: int) -> None:
     assert len(select_gold_subset(GOLD, [], amount, 1)[0]) == count
 
 
-def test_less_is_a_part_of_more_and_the_rest_is_weak() -> None:
+def test_subsets_are_nested_and_the_rest_is_weak() -> None:
     small, large = (select_gold_subset(GOLD, WEAK, amount, 3) for amount in (0.02, 0.1))
     assert set(texts(small[0])) < set(texts(large[0]))
     assert not set(texts(large[0])) & set(texts(large[1])) and len(large[0]) + len(large[1]) == 200
@@ -74,7 +74,7 @@ def test_less_is_a_part_of_more_and_the_rest_is_weak() -> None:
     )
 
 
-def test_the_seed_decides_and_the_order_does_not() -> None:
+def test_the_subset_depends_on_the_seed_not_on_file_order() -> None:
     assert texts(select_gold_subset(GOLD[::-1], WEAK[::-1], 0.1, 3)[0]) == texts(
         select_gold_subset(GOLD, WEAK, 0.1, 3)[0]
     )
@@ -83,12 +83,12 @@ def test_the_seed_decides_and_the_order_does_not() -> None:
     )
 
 
-def test_copies_of_a_gold_text_are_not_among_the_weak() -> None:
+def test_weak_sentences_exclude_copies_of_gold_texts() -> None:
     chosen, rest = select_gold_subset(GOLD, [*WEAK, *[replace(doc, id="copy") for doc in WEAK]], 0.5, 1)
     assert len(rest) == 200 and not set(texts(rest)) & set(texts(chosen))
 
 
-def test_who_sees_what(tmp_path: Path) -> None:
+def test_recipes_get_only_the_splits_they_need(tmp_path: Path) -> None:
     data = DataSet("demo", DataSpec(sentences=100), tmp_path)
     both = data.splits(("weak", "gold"), NoiseLevel("little", 0.1, 30), 1)
     gold = data.splits(("gold",), NoiseLevel("little", 0.1, None), 1)
@@ -98,7 +98,7 @@ def test_who_sees_what(tmp_path: Path) -> None:
     assert both.dev
 
 
-def test_other_sentences_may_be_the_weak_ones(tmp_path: Path) -> None:
+def test_weak_sentences_may_differ_from_gold(tmp_path: Path) -> None:
     for name, text in (("g", "a\tB-X\n\nb\tO\n\n"), ("w", "c\tO\n\na\tO\n\n"), ("e", "d\tO\n\n"), ("t", "e\tO\n\n")):
         (tmp_path / f"{name}.conll").write_text(text, encoding="utf-8")
     spec = DataSpec(folder=Path(), gold="g.conll", weak="w.conll", extra="e.conll", test="t.conll")
@@ -106,7 +106,7 @@ def test_other_sentences_may_be_the_weak_ones(tmp_path: Path) -> None:
     assert sorted(texts(list(found.weak or ()))) == ["c", "d"], "what is in gold is not weak, too"
 
 
-def test_supervised_runs_once_whatever_the_weak_sentences(load: Load) -> None:
+def test_supervised_runs_once_for_all_numbers_of_weak_sentences(load: Load) -> None:
     laid = make_grid(load(LITTLE), {"demo": {"demo": "d"}})
     cells = [cell for cell in unique_cells(laid).values() if cell.seed == 1]
     assert [cell.noise for cell in cells if cell.recipe == "supervised"] == [
@@ -120,7 +120,7 @@ def test_supervised_runs_once_whatever_the_weak_sentences(load: Load) -> None:
     assert "gold 10 %, weak 20" in shown and str(NoiseLevel("little", 40.0)) == "gold 40 sentences"
 
 
-def test_keys_of_other_noise_are_what_they_were() -> None:
+def test_keys_of_other_noise_have_not_changed() -> None:
     cell = Cell("demo", {"demo": "d"}, None, NoiseLevel("masked", 0.5), "trust", ("train.epochs=1",), 1)
     assert cell.identity["noise"] == {"kind": "masked", "rate": 0.5} and cell.as_json()["gaps"] == ["masked", 0.5]
     assert cell.key == "eaa2652aaff1e5af95f4"
@@ -137,12 +137,12 @@ def test_keys_of_other_noise_are_what_they_were() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(change: tuple[str, str], words: str, load: Load) -> None:
+def test_contradictory_noise_is_refused(change: tuple[str, str], words: str, load: Load) -> None:
     with pytest.raises(ConfigError, match=words):
         load(LITTLE.replace(*change))
 
 
-def test_a_data_set_without_weak_labels_takes_no_part(tmp_path: Path) -> None:
+def test_a_data_set_without_weak_labels_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "a.conll").write_text("a\tB-X\n\n", encoding="utf-8")
     files = '[data.x]\nfolder = "x"\ngold = "a.conll"\ntest = "a.conll"\n'
@@ -151,7 +151,7 @@ def test_a_data_set_without_weak_labels_takes_no_part(tmp_path: Path) -> None:
         load_spec(tmp_path / "s.toml", tmp_path)
 
 
-def test_the_commands_make_the_same_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_reproduce_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lacuner.corpus import write
 
     data = DataSet("demo", DataSpec(sentences=80), tmp_path)
@@ -174,7 +174,7 @@ def test_the_commands_make_the_same_data(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.integration
-def test_it_is_a_program() -> None:
+def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "lacuner.bench.gold_subset", "--help"], capture_output=True, text=True, check=True
     )
@@ -182,7 +182,7 @@ def test_it_is_a_program() -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_bench_runs_and_goes_on(inline: list[str], load: Load, tmp_path: Path) -> None:
+def test_a_bench_runs_and_continues(inline: list[str], load: Load, tmp_path: Path) -> None:
     spec = load(LITTLE.replace("[1, 2]", "[1]").replace("[10, 20]", "[10]"))
     bench = open_bench(spec, tmp_path, tmp_path / "out")
     run_bench(bench, tmp_path, tmp_path / "out", 1)
@@ -197,7 +197,7 @@ def test_a_bench_runs_and_goes_on(inline: list[str], load: Load, tmp_path: Path)
     assert len(inline) == 4, "nothing runs twice"
 
 
-def test_how_much_gold_is_saved(load: Load) -> None:
+def test_gold_equivalents(load: Load) -> None:
     bench = invented(load(LITTLE))
     lines = summarise(bench)
     assert {each.condition.recipe for each in gold_equivalents(lines, bench.spec)} == {"needle"}
@@ -205,7 +205,7 @@ def test_how_much_gold_is_saved(load: Load) -> None:
     assert [_interpolate(f1, curve) for f1 in (0.4, 0.5, 0.6, 0.7, 0.71)] == pytest.approx([0, 0.02, 0.04, 0.08, inf])
 
 
-def test_the_curves(load: Load) -> None:
+def test_f1_by_amount_is_plotted(load: Load) -> None:
     bench = invented(load(LITTLE))
     lines = summarise(bench)
     [curves] = [each for each in bench_figures(lines, bench.spec) if each.name == "f1-against-amounts"]
@@ -240,7 +240,7 @@ def test_the_specs_of_the_project_fit(name: str, data: Callable[[str], Path]) ->
     assert {"supervised", "needle"} <= recipes
 
 
-def test_dev_may_be_small_too(tmp_path: Path) -> None:
+def test_the_number_of_dev_sentences_can_be_limited(tmp_path: Path) -> None:
     small, whole = DataSpec(dev_sentences=7), DataSpec()
     data = DataSet("demo", small, tmp_path)
     assert len(data.read("dev")) == 7 and len(data.read("test")) > 7

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.removal`: explorations with and without the angle-based vector, judged by gold."""
+"""`python -m benchmarks.removal`: exploration with and without the angle-based vector, compared with gold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_precision_at_three_shares() -> None:
 
 
 @pytest.mark.integration
-def test_a_pair_of_each_masked_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_row_per_masking_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC)
     assert removal.main([str(spec), "--data", str(tmp_path)]) == 0
@@ -45,7 +45,7 @@ def test_a_pair_of_each_masked_place(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cells[::2] != cells[1::2], "the vector changes the exploration"
 
 
-def test_a_spec_that_masks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spec_without_masking_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC.replace("[0.0, 0.5]", "[0.0]"))
     assert removal.main([str(spec), "--data", str(tmp_path)]) == 2

@@ -1,4 +1,4 @@
-"""Table and report: the same each time, and inert whatever the names are."""
+"""Table and report: reproducible, and all names are escaped."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def elements(page: str) -> Elements:
     return parser
 
 
-def test_hostile_names_are_text(tame: Made, tmp_path: Path) -> None:
+def test_hostile_names_are_escaped(tame: Made, tmp_path: Path) -> None:
     page, text, pictures = make(HOSTILE, tmp_path)
     tame_page, _, tame_pictures = tame
     hostile = elements(page)
@@ -122,7 +122,7 @@ def test_the_same_rows_give_the_same_bytes(tame: Made, tmp_path: Path) -> None:
     assert make(TAME, tmp_path) == tame
 
 
-def test_shares_and_spread(load: Callable[[str], Spec], tmp_path: Path) -> None:
+def test_shares_of_upper_bounds_and_standard_deviation(load: Callable[[str], Spec], tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "x").touch()
     bench = invented(load(spec_text(["data", "trust", "dictionary", "supervised", "oracle"])))
@@ -142,9 +142,7 @@ def test_shares_and_spread(load: Callable[[str], Spec], tmp_path: Path) -> None:
     assert "seconds" not in text and "MB" not in text
 
 
-def test_rows_that_another_spec_does_not_ask_for_are_kept(
-    load: Callable[[str], Spec], tmp_path: Path, undrawn: None
-) -> None:
+def test_rows_of_another_spec_are_kept(load: Callable[[str], Spec], tmp_path: Path, undrawn: None) -> None:
     text = '[noise]\nmasked = [0.5]\n[data.demo]\n[recipes.a]\nrecipe = "trust"\n'
     both, second = (invented(load(f"seeds = {seeds}\n{text}")) for seeds in ([1, 2], [2]))
     write_results(both, tmp_path, "first")
@@ -165,7 +163,7 @@ def test_rows_of_an_earlier_version_have_no_accuracy(load: Callable[[str], Spec]
     assert "## Accuracy" not in text and "## F1 at a glance" in text
 
 
-def test_a_recipe_has_one_look_and_no_two_share_it(load: Callable[[str], Spec]) -> None:
+def test_every_recipe_has_its_own_line_style(load: Callable[[str], Spec]) -> None:
     text = "[noise]\nmasked = [0.5]\n[data.demo]\n"
     recipes = ["trust", "oracle", "supervised", "partial", "dictionary", "trust", "oracle", "trust", "trust"]
     for number, recipe in enumerate(recipes):
@@ -175,14 +173,14 @@ def test_a_recipe_has_one_look_and_no_two_share_it(load: Callable[[str], Spec]) 
     assert found["trust 0"].colour == found["trust 5"].colour != found["oracle 1"].colour
 
 
-def test_many_variants_of_a_recipe_have_colours_of_their_own(load: Callable[[str], Spec]) -> None:
+def test_many_variants_of_a_recipe_have_different_colours(load: Callable[[str], Spec]) -> None:
     text = "[noise]\nmasked = [0.5]\n[data.demo]\n"
     for sampler in ("uniform", "weighted", "top", "middle", "bottom"):
         text += f'[recipes.{sampler}]\nrecipe = "negative_sampling"\nsettings = ["sampler={sampler}"]\n'
     assert len({look.colour for look in recipe_styles(load(text)).values()}) == 5
 
 
-def test_samplers_have_pictures_of_their_own(load: Callable[[str], Spec]) -> None:
+def test_recipes_that_sample_negatives_have_their_own_figures(load: Callable[[str], Spec]) -> None:
     text = "seeds = [1, 2]\n[noise]\nmasked = [0.5]\n[data.demo]\n"
     text += "".join(f'[recipes.{name}]\nrecipe = "{name}"\n' for name in ("trust", "negative_sampling", "nrces"))
     bench = invented(load(text))

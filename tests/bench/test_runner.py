@@ -1,4 +1,4 @@
-"""Cells run once, alone, and whatever happens to the others."""
+"""Each cell runs once, in its own process, whatever happens to the others."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ def table(out: Path) -> str:
 
 
 def rows(out: Path) -> list[dict[str, Any]]:
-    """Without what may differ: cost, and the fingerprint of the code, which somebody may be editing."""
+    """Rows without what may differ: cost, and the fingerprint of the code, which may be edited meanwhile."""
     found = [json.loads(line) for line in (out / "results.jsonl").read_text(encoding="utf-8").splitlines()]
     return [{name: value for name, value in row.items() if name not in ("cost", "code")} for row in found]
 
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("undrawn")
-def test_a_killed_bench_goes_on_and_ends_with_the_same_table(
+def test_a_killed_bench_continues_and_ends_with_the_same_table(
     inline: list[str], spec_file: Callable[[str], Path], tmp_path: Path
 ) -> None:
     path = spec_file(SMALL.replace("[1, 2]", "[1]"))
     whole = open_bench(load_spec(path, tmp_path), tmp_path, tmp_path / "whole")
     run_bench(whole, tmp_path, tmp_path / "whole", 1)
-    assert len(inline) == 2, "nobody killed this one"
+    assert len(inline) == 2, "this one was not killed"
     write_results(whole, tmp_path / "whole", "lacuner bench")
     killed = tmp_path / "killed"
     command = [sys.executable, "-c", BENCH, str(path), str(killed)]
@@ -87,7 +87,7 @@ def test_a_killed_bench_goes_on_and_ends_with_the_same_table(
 
 
 @pytest.mark.integration
-def test_a_small_form_of_the_quick_bench(inline: list[str], tmp_path: Path) -> None:
+def test_a_small_version_of_the_quick_bench(inline: list[str], tmp_path: Path) -> None:
     small = ("seeds=[1]", 'settings=["train.epochs=1", "head.kind=span"]', "data.demo.sentences=40")
     spec = load_spec(ROOT / "benchmarks" / "quick.toml", tmp_path, (*small, "noise.masked=[0.0, 0.5]"))
     bench = open_bench(spec, tmp_path, tmp_path)
@@ -101,7 +101,9 @@ def test_a_small_form_of_the_quick_bench(inline: list[str], tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_rows_alone_are_enough_to_go_on(inline: list[str], load: Callable[[str], Spec], tmp_path: Path) -> None:
+def test_a_bench_continues_from_results_jsonl_alone(
+    inline: list[str], load: Callable[[str], Spec], tmp_path: Path
+) -> None:
     spec = load(
         SMALL.replace("[recipes.trust]", "[recipes.other]")
         .replace('"trust"', '"dictionary"')
@@ -119,7 +121,7 @@ def test_rows_alone_are_enough_to_go_on(inline: list[str], load: Callable[[str],
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_failing_cell_is_recorded_and_stops_nothing(
+def test_a_failing_cell_is_recorded_and_does_not_stop_others(
     inline: list[str], load: Callable[[str], Spec], tmp_path: Path
 ) -> None:
     (tmp_path / "x").mkdir()
@@ -218,7 +220,7 @@ def test_without_noise_trust_and_oracle_are_supervised(tmp_path: Path) -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_who_draws_negatives_is_watched(tmp_path: Path) -> None:
+def test_missampling_is_recorded_for_negative_sampling(tmp_path: Path) -> None:
     data = DataSet("demo", DataSpec(sentences=40), tmp_path)
     cell = Cell(
         "demo", {}, 40, NoiseLevel("masked", 0.5), "negative_sampling", ("train.epochs=2", "train.budget=256"), 1
@@ -232,7 +234,7 @@ def test_who_draws_negatives_is_watched(tmp_path: Path) -> None:
     assert watched.read_bytes() == alone.read_bytes(), "a watch changes nothing"
 
 
-def test_gold_of_other_sentences_watches_nothing(tmp_path: Path) -> None:
+def test_no_missampling_without_gold_for_the_weak_sentences(tmp_path: Path) -> None:
     (tmp_path / "gold.conll").write_text("Mara\tB-P\nleft\tO\n\n", encoding="utf-8")
     (tmp_path / "weak.conll").write_text("Bram\tB-P\nleft\tO\n\nhe\tO\ncame\tO\n\n", encoding="utf-8")
     spec = DataSpec(folder=Path(), gold="gold.conll", weak="weak.conll", test="gold.conll")

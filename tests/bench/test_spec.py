@@ -1,4 +1,4 @@
-"""What is wrong with a spec is said at once, before anything runs."""
+"""All mistakes of a spec are reported in one error, before anything runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_all_mistakes_in_one_message(load: Load) -> None:
     assert "recipes.magic.recipe" in message and "must be one of dictionary, trust" in message
 
 
-def test_files_must_be_there_and_fit(load: Load) -> None:
+def test_missing_or_superfluous_files_are_reported(load: Load) -> None:
     text = """
     compare = []
     [data.demo]
@@ -76,7 +76,7 @@ def test_files_must_be_there_and_fit(load: Load) -> None:
     assert "data.b: there is no file" in message and "data.b: no kind of noise applies" in message
 
 
-def test_a_pair_must_be_of_the_bench(load: Load) -> None:
+def test_compared_recipes_must_be_in_the_spec(load: Load) -> None:
     with pytest.raises(ConfigError, match="'nobody' is not a recipe"):
         load('compare = [["trust", "nobody"]]\n' + SMALL)
 
@@ -87,7 +87,7 @@ def test_names_are_printable(name: str, load: Load) -> None:
         load(SMALL.replace("[recipes.trust]", f'[recipes."{name}"]'))
 
 
-def test_common_settings_are_for_those_that_have_them(load: Load) -> None:
+def test_common_settings_apply_to_recipes_that_have_them(load: Load) -> None:
     spec = load(SMALL)
     assert spec.settings_of("dictionary", None) == ()
     assert spec.settings_of("trust", "tiny") == ("train.epochs=1", "head.kind=token", 'encoder.name="tiny"')
@@ -105,7 +105,7 @@ def test_settings_must_have_an_effect_with_every_encoder(load: Load) -> None:
     assert str(caught.value).count("with the common settings") == 1 and words in str(caught.value)
 
 
-def test_an_unknown_setting_of_a_data_set_has_a_hint(load: Load) -> None:
+def test_an_unknown_setting_of_a_data_set_gets_a_suggestion(load: Load) -> None:
     with pytest.raises(ConfigError, match=r"no setting 'data\.demo\.sentence' \(line \d+\); did you mean 'sentences'"):
         load(SMALL.replace("sentences =", "sentence ="))
     with pytest.raises(ConfigError, match="there are folder, gold, weak, extra, dev, test, sentences"):
@@ -116,7 +116,7 @@ def laid(spec: Spec, digest: str = "d") -> dict[str, object]:
     return dict(unique_cells(make_grid(spec, {name: {"demo": digest} for name in spec.data})))
 
 
-def test_a_key_changes_with_what_matters_and_only_with_that(load: Load) -> None:
+def test_a_key_depends_on_everything_that_matters_and_nothing_else(load: Load) -> None:
     keys = set(laid(load(SMALL)))
     assert len(keys) == 4
     assert set(laid(load(SMALL), "other")).isdisjoint(keys)
@@ -127,7 +127,7 @@ def test_a_key_changes_with_what_matters_and_only_with_that(load: Load) -> None:
         assert set(laid(load(SMALL.replace(old, new)))) == keys, new
 
 
-def test_a_key_has_the_settings_that_were_given_and_no_defaults() -> None:
+def test_a_key_depends_on_explicit_settings_not_on_defaults() -> None:
     settings = ("train.epochs=1", "head.kind=token", "train.epochs=2", 'encoder.name="tiny"')
     cell = Cell("demo", {"demo": "d"}, None, None, "supervised", settings, 1)
     expected = {"train": {"epochs": 2}, "head": {"kind": "token"}, "encoder": {"name": "tiny"}}
@@ -135,7 +135,7 @@ def test_a_key_has_the_settings_that_were_given_and_no_defaults() -> None:
     assert cell.config["train"]["warmup"] and "warmup" not in str(cell.identity)
 
 
-def test_what_does_not_see_the_noise_runs_once(load: Load) -> None:
+def test_a_recipe_that_does_not_see_the_noise_runs_once(load: Load) -> None:
     text = SMALL.replace("[0.5]", "[0.0, 0.5, 0.8]") + '[recipes.best]\nrecipe = "supervised"\n'
     text += 'settings = ["head.kind=token"]\n[recipes.told]\nrecipe = "oracle"\nsettings = ["head.kind=token"]\n'
     cells = unique_cells(make_grid(load(text), {"demo": {"demo": "d"}})).values()
@@ -146,7 +146,7 @@ def test_what_does_not_see_the_noise_runs_once(load: Load) -> None:
     assert [cell.seed for cell in cells] == [1] * 8 + [2] * 8, "everything with the first seed comes first"
 
 
-def test_data_is_known_by_its_content(tmp_path: Path) -> None:
+def test_data_is_identified_by_its_content(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x.conll").write_text("Ada\tB-P\n\n", encoding="utf-8")
@@ -156,7 +156,7 @@ def test_data_is_known_by_its_content(tmp_path: Path) -> None:
     assert data_hashes("a", one, tmp_path) != data_hashes("b", two, tmp_path)
 
 
-def test_the_demo_as_given_is_what_its_dictionary_knows() -> None:
+def test_weak_labels_of_the_demo_come_from_its_gazetteer() -> None:
     data = DataSet("demo", DataSpec(sentences=50), Path())
     [weak, gold] = data.read("weak"), data.read("gold")
     assert [doc.text for doc in weak] == [doc.text for doc in gold] and len(gold) == 50
@@ -206,7 +206,7 @@ def test_extra_weak_sentences_are_added_to_the_weak_ones(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.toml")), ids=lambda path: path.stem)
-def test_every_spec_of_ours_is_sound(path: Path, tmp_path: Path) -> None:
+def test_every_spec_in_benchmarks_is_valid(path: Path, tmp_path: Path) -> None:
     for data in tomllib.loads(path.read_text(encoding="utf-8"))["data"].values():
         for file in (data[role] for role in FILES if role in data):
             (tmp_path / data["folder"]).mkdir(exist_ok=True)

@@ -15,10 +15,10 @@ _VISIBLE = {
 }
 
 
-def visible(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Replace control characters by visible ones: NUL becomes `␀`, bidirectional overrides become `�`.
 
-    >>> visible("a\\x00b")
+    >>> escape_control_characters("a\\x00b")
     'a␀b'
     """
     return text.translate(_VISIBLE)
@@ -35,7 +35,7 @@ def render_page(
     from markupsafe import Markup
 
     def finalize(value: object) -> object:
-        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        return escape_control_characters(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     environment = Environment(
         loader=FileSystemLoader([template.parent, Path(__file__).parent]),
