@@ -13,10 +13,12 @@ import torch
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
+from lacuner.errors import TrainingError
 from lacuner.models.heads.crf import viterbi
 from lacuner.models.types import Targets
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import weighted_partial
+from lacuner.trainer.train import train
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
@@ -113,3 +115,10 @@ def test_only_unlabeled_words_have_a_distribution(tmp_path: Path, monkeypatch: p
     assert first is not None and last is not None
     assert (first[:, 2, 0] == 1).all(), "O at first"
     assert (last[:, 2, 0] < 1).all(), "then the predictions of the other fold"
+
+
+def test_copies_of_one_text_cannot_be_cross_fitted(tmp_path: Path) -> None:
+    doc = Document("1", "Mara left", spans=(Span(0, 4, "PERSON"),), complete=False)
+    config = load_config(weighted_partial.Config, settings=["train.epochs=1"])
+    with pytest.raises(TrainingError, match="different texts"):
+        train("weighted_partial", Splits(weak=[doc, replace(doc, id="2")]), tmp_path, config)

@@ -132,9 +132,10 @@ def _train(docs: Sequence[Document], config: PretrainConfig, run: Run) -> tuple[
 def _hold_out(docs: Sequence[Document], share: float) -> tuple[list[Document], list[Document]]:
     """Documents to train on, and every n-th one (by text) held out; at least one of each."""
     with_text = [doc for doc in docs if doc.text.strip()]
-    if len(with_text) < 2:
+    distinct = len({doc.text for doc in with_text})
+    if distinct < 2:
         raise TrainingError("pre-training needs at least two documents with text: one to train on, one to hold out")
-    fold_of = assign_folds(with_text, min(max(round(1 / share), 2), len(with_text)))
+    fold_of = assign_folds(with_text, min(max(round(1 / share), 2), distinct))
     held_out = [doc for doc, fold in zip(with_text, fold_of, strict=True) if fold == 0]
     chosen = {id(doc) for doc in held_out}
     return [doc for doc in docs if id(doc) not in chosen], held_out

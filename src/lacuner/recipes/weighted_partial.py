@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from lacuner.data import Lost, Splits
+from lacuner.errors import TrainingError
 from lacuner.losses.weighted_crf import weighted_crf_loss
 from lacuner.models.config import CRFHeadConfig
 from lacuner.models.heads.crf import IMPOSSIBLE, allowed_tags, tag_marginals, viterbi
@@ -65,6 +66,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     data.targets.probs = only_o * unlabeled.unsqueeze(-1)  # tokens that touch an unsure span keep no distribution
     data.targets.known &= ~unlabeled
     fold_of = assign_folds(docs, config.folds)[data.sentences.document]
+    if len(set(fold_of.tolist())) < 2:
+        raise TrainingError("cross-fitting needs at least two documents with different texts")
     half = config.train.model_copy(update={"epochs": ceil(config.train.epochs / 2), "patience": None})
     for iteration in range(1, config.iterations + 1):
         out_of_fold = []
