@@ -19,13 +19,11 @@ class LacunerError(Exception):
         file: str | PathLike[str] | None = None,
         line: int | None = None,
         document: str | None = None,
-        span: tuple[int, int] | None = None,
     ) -> None:
         self.problem = problem
         self.file = str(file) if file is not None else None
         self.line = line
         self.document = document
-        self.span = span
         super().__init__(problem)
 
     def __str__(self) -> str:
@@ -33,8 +31,7 @@ class LacunerError(Exception):
         if self.file is not None:
             place = f"{self.file}:{self.line}: " if self.line is not None else f"{self.file}: "
         if self.document is not None:
-            place += f"document {self.document!r}"
-            place += f", span {self.span[0]}-{self.span[1]}: " if self.span is not None else ": "
+            place += f"document {self.document!r}: "
         return place + self.problem
 
 

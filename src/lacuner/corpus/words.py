@@ -20,7 +20,7 @@ from lacuner.errors import CorpusError
 if TYPE_CHECKING:
     import regex
 
-Snap = Literal["drop", "expand", "contract"]
+Snap = Literal["drop", "expand"]
 
 
 @cache
@@ -104,16 +104,11 @@ def words_touching(words: Words, start: int, end: int) -> tuple[int, int]:
     return bisect_right(words, start, key=lambda word: word[1]), bisect_left(words, end, key=lambda word: word[0])
 
 
-def words_inside(words: Words, start: int, end: int) -> tuple[int, int]:
-    """The words, half-open, that lie inside a range."""
-    return bisect_left(words, start, key=lambda word: word[0]), bisect_right(words, end, key=lambda word: word[1])
-
-
 def to_words(doc: Document, spans: Iterable[Span], lost: Lost, snap: Snap = "drop") -> list[tuple[int, int, Span]]:
     """Spans with the words that they cover: `(first word, end word, span)`, half-open.
 
-    Spans that do not start and end at word boundaries are dropped, expanded to the words that they touch, or
-    contracted to the words inside; `lost` records them.
+    Spans that do not start and end at word boundaries are dropped, or expanded to the words that they touch; `lost`
+    records them.
     """
     words = words_of(doc)
     starts = {start: i for i, (start, _) in enumerate(words)}
@@ -124,12 +119,12 @@ def to_words(doc: Document, spans: Iterable[Span], lost: Lost, snap: Snap = "dro
         if first is not None and last is not None and first < last:
             in_words.append((first, last, span))
             continue
-        snapped = (words_touching if snap == "expand" else words_inside)(words, span.start, span.end)
-        if snap == "drop" or snapped[0] >= snapped[1]:
+        first, last = words_touching(words, span.start, span.end)
+        if snap == "drop" or first >= last:
             lost.span(doc, span, "span does not fit the words")
             continue
-        lost.span(doc, span, f"span moved to word edges ({snap})")
-        in_words.append((*snapped, span))
+        lost.span(doc, span, "span expanded to whole words")
+        in_words.append((first, last, span))
     return in_words
 
 

@@ -16,6 +16,7 @@ SHORTEST, LONGEST = 4, 40
 """Number of words in a sentence, punctuation included."""
 
 SLOT = re.compile(r"\{([^}]+)\}")
+_WEIGHT = re.compile(r"(\d+)\* ")
 _WORD = re.compile(r"(?:[A-Z]|Ref)\.(?= )|'s\b|\d+(?:[.,]\d+)+|[^\W_]+(?:'(?!s\b)[^\W_]+|-[^\W_]+)*|\S")
 # a phrase in commas may end before other punctuation
 _SPARE_COMMA = re.compile(r",(?=[.,?:)])")
@@ -41,21 +42,19 @@ class Sentence(NamedTuple):
 
 
 def read_rules(rules: str) -> dict[str, Alternatives]:
-    """Read a grammar in the notation that `frames` describes."""
-    grammar: dict[str, list[tuple[int, str]]] = {}
-    symbol = ""
-    for line in filter(str.strip, rules.splitlines()):
-        if line.startswith(" "):
-            weight, _, rest = line.strip().partition(" ")
-            number, bodies = (int(weight), rest) if weight.isdigit() else (1, line.strip())
-            grammar[symbol] += [(number, body) for body in bodies.split(" | ")]
-        else:
-            symbol = line.strip()
-            grammar[symbol] = []
-    return {
-        name: Alternatives(tuple(body for _, body in rows), tuple(accumulate(weight for weight, _ in rows)))
-        for name, rows in grammar.items()
-    }
+    """Read a grammar in the notation that `frames` describes.
+
+    >>> read_rules("greeting: 3* hello | good morning")
+    {'greeting': Alternatives(bodies=('hello', 'good morning'), weights=(3, 4))}
+    """
+    grammar = {}
+    for rule in re.split(r"\n(?=\w)", rules.strip()):
+        symbol, _, text = rule.partition(":")
+        alternatives = [alternative.strip() for alternative in text.split("|")]
+        weights = [int(match[1]) if (match := _WEIGHT.match(body)) else 1 for body in alternatives]
+        bodies = tuple(_WEIGHT.sub("", body) for body in alternatives)
+        grammar[symbol] = Alternatives(bodies, tuple(accumulate(weights)))
+    return grammar
 
 
 GRAMMAR = read_rules(RULES)
