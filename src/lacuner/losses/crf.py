@@ -1,4 +1,4 @@
-"""The loss of a CRF, whole or partial."""
+"""Likelihood of a CRF, for complete and for partial annotation."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ from lacuner.models.types import CRFScores, Targets
 
 
 def crf_loss(scores: CRFScores, targets: Targets, unknown: Unknown = "marginal") -> Tensor:
-    """Minus the log likelihood of what is known, one number a sentence.
+    """Negative log-likelihood of the known words, one number per sentence.
 
-    What it does: sums over all tag sequences that agree with the known words (`marginal`), or leaves the unknown words'
-        scores out (`drop`); see `lacuner.models.heads.crf`. A sentence counts by the mean weight of its known words.
-    Assumes: that what is known is right, and that some O are known.
-    Departs from the authors: weights are ours; with all of them 1 there is no difference. Soft labels have no place
-        in the sum, so `probs` is refused.
+    What it does: marginalises over all tag sequences that agree with the known words (`marginal`), or drops the scores
+        of unknown words (`drop`); see `lacuner.models.heads.crf`. A sentence has the mean weight of its known words.
+    Assumes: known labels are right, and some O are known.
+    Departs from the authors: weights are ours; with all weights 1 there is no difference. Soft labels are refused,
+        because the sum over sequences has no place for them.
     Reference: Tsuboi et al. (2008), "Training conditional random fields using incomplete annotations".
+
+    >>> import torch
+    >>> zeros, mask = torch.zeros(2), torch.ones(1, 3, dtype=torch.bool)
+    >>> scores = CRFScores(torch.zeros(1, 3, 2), torch.zeros(2, 2), zeros, zeros, mask)  # all sequences alike
+    >>> known = torch.tensor([[True, False, True]])  # two of three words known: probability 1/4
+    >>> crf_loss(scores, Targets(torch.zeros(1, 3, dtype=torch.long), known, torch.ones(1, 3))).exp()
+    tensor([4.])
     """
     if targets.probs is not None:
-        raise ValueError("a CRF cannot learn from soft labels by this loss")
+        raise ValueError("crf_loss does not support soft labels")
     known = (targets.known & scores.mask).to(targets.weight.dtype)
     weight = (targets.weight * known).sum(dim=1) / known.sum(dim=1).clamp(min=1)
     return -weight * log_likelihood(scores, targets, unknown)

@@ -1,4 +1,4 @@
-"""Cross entropy, of words or of spans."""
+"""Cross entropy of words or spans."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from lacuner.models.types import EntityTypeScores, SpanScores, Targets, TokenSco
 
 
 def cross_entropy(scores: TokenScores | EntityTypeScores | SpanScores, targets: Targets) -> Tensor:
-    """Minus the log probability of the target, one number a word or span, in the shape of `targets.labels`.
+    """Negative log probability of the target, one number per word or span, in the shape of `targets.labels`.
 
-    What it does: `-log p(label)` times the weight where the label is known, 0 where it is not; with soft labels
+    What it does: `-log p(label)` times the weight where the label is known, 0 elsewhere; with soft labels
         `-sum_c probs_c log p_c`.
-    Assumes: that what is known is right.
+    Assumes: known labels are right.
     Departs from the authors: nothing to depart from.
-    Reference: Good (1952), "Rational decisions", for the rule that it is.
+    Reference: Good (1952), "Rational decisions".
+
+    >>> import torch
+    >>> scores = TokenScores(torch.zeros(1, 2, 4), mask=torch.ones(1, 2, dtype=torch.bool))  # four equal tags
+    >>> targets = Targets(torch.tensor([[3, 0]]), torch.tensor([[True, False]]), torch.ones(1, 2))
+    >>> cross_entropy(scores, targets)  # log 4, and 0 for the unknown word
+    tensor([[1.3863, 0.0000]])
     """
     # Unknown positions never enter the computation: no gradient reaches them, not even NaN times zero.
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
@@ -24,5 +30,4 @@ def cross_entropy(scores: TokenScores | EntityTypeScores | SpanScores, targets: 
         losses = functional.nll_loss(logs, targets.labels[at], reduction="none")
     else:
         losses = -(targets.probs[at] * logs).sum(dim=-1)
-    empty = losses.new_zeros(targets.labels.shape)
-    return empty.index_put(at, losses * targets.weight[at])
+    return losses.new_zeros(targets.labels.shape).index_put(at, losses * targets.weight[at])

@@ -1,4 +1,4 @@
-"""Generalised cross entropy: between the two losses that believe every label and that believe none very much."""
+"""Generalised cross entropy: a loss between cross entropy and mean absolute error, robust to wrong labels."""
 
 from __future__ import annotations
 
@@ -9,36 +9,45 @@ from torch.nn import functional
 from lacuner.models.types import EntityTypeScores, Targets
 
 
-def gce(logs: Tensor, q: float) -> Tensor:
-    """`(1 - p^q) / q` of log probabilities `log p`; with `q = 0` it is cross entropy, with `q = 1` it is `1 - p`.
+def gce(log_probs: Tensor, q: float) -> Tensor:
+    """`(1 - p^q) / q` of log probabilities `log p`: cross entropy for `q = 0`, `1 - p` for `q = 1`.
 
-    What it does: a label that the model thinks impossible has a loss of `1 / q` and a gradient of nearly nothing, where
-        cross entropy would pull without end.
-    Assumes: that labels which the model cannot be brought to believe are wrong.
-    Departs from the authors: computed from logarithms, so that no small `q` loses digits.
+    What it does: a label with a probability near 0 has a loss of `1 / q` and almost no gradient, where the gradient of
+        cross entropy would grow without limit.
+    Assumes: labels whose probability stays low during training are wrong.
+    Departs from the authors: computed from logarithms, which keeps precision for small `q`.
     Reference: Zhang and Sabuncu (2018), "Generalized cross entropy loss for training deep neural networks with noisy
         labels".
+
+    >>> gce(torch.tensor([0.5, 1e-9]).log(), q=0.5)
+    tensor([0.5858, 1.9999])
     """
-    return -logs if q == 0 else -torch.expm1(q * logs) / q
+    return -log_probs if q == 0 else -torch.expm1(q * log_probs) / q
 
 
 def entity_type_gce_loss(scores: EntityTypeScores, targets: Targets, q: float) -> tuple[Tensor, Tensor]:
-    """The loss of the entity head at all known words, and of the type head at the labelled ones: unreduced.
+    """Losses of the entity classifier at all known words and of the type classifier at labelled words.
 
-    What it does: generalised cross entropy of both heads. A word's weight counts at the entity head if it is O, at the
-        type head if it is labelled: that a labelled word is an entity is never doubted.
-    Assumes: that weak labels are wrong in their type, or missing, but seldom where there is no entity at all.
-    Departs from the authors: in nothing; what their code does with weights differs from their formula, and this is the
-        code's way.
+    What it does: generalised cross entropy of both classifiers, each in the shape of `targets.labels`. The weight of an
+        O counts in the entity loss, that of a labelled word in the type loss: that a labelled word is part of an entity
+        is never questioned.
+    Assumes: weak labels have wrong types or are missing, but seldom mark words outside entities.
+    Departs from the authors: nothing. Their code and their formula treat weights differently; this follows the code.
     Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and
         language model augmented self-training" (RoSTER).
+
+    >>> mask = torch.ones(1, 2, dtype=torch.bool)
+    >>> scores = EntityTypeScores(torch.zeros(1, 2), torch.zeros(1, 2, 2), torch.zeros(1, 2, 3), mask)
+    >>> targets = Targets(torch.tensor([[0, 1]]), mask, torch.ones(1, 2))  # O, then the first type
+    >>> entity_type_gce_loss(scores, targets, q=1.0)
+    (tensor([[0.5000, 0.5000]]), tensor([[0.0000, 0.5000]]))
     """
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
     labels, weight = targets.labels[at], targets.weight[at]
     labelled = labels > 0
     inside = functional.logsigmoid(torch.where(labelled, scores.entity[at], -scores.entity[at]))
     entity = gce(inside, q) * torch.where(labelled, torch.ones_like(weight), weight)
-    here = tuple(index[labelled] for index in at)
-    logs = scores.types[here].log_softmax(dim=-1).gather(1, labels[labelled].unsqueeze(1) - 1).squeeze(1)
+    at_labelled = tuple(index[labelled] for index in at)
+    logs = scores.types[at_labelled].log_softmax(dim=-1).gather(1, labels[labelled].unsqueeze(1) - 1).squeeze(1)
     empty = entity.new_zeros(targets.labels.shape)
-    return empty.index_put(at, entity), empty.index_put(here, gce(logs, q) * weight[labelled])
+    return empty.index_put(at, entity), empty.index_put(at_labelled, gce(logs, q) * weight[labelled])

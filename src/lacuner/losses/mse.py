@@ -1,4 +1,4 @@
-"""The mean squared error of probabilities: a loss that no single label can make large."""
+"""Squared error of probabilities: a bounded loss."""
 
 from __future__ import annotations
 
@@ -9,19 +9,25 @@ from lacuner.models.types import Targets, TokenScores
 
 
 def squared_error(scores: TokenScores, targets: Targets) -> Tensor:
-    """`sum_c (p_c - y_c)^2` of the tags of a word, one number a word, in the shape of `targets.labels`.
+    """`sum_c (p_c - y_c)^2` over the tags of a word, one number per word, in the shape of `targets.labels`.
 
-    What it does: the squared distance of the probabilities from the target, times the weight, where the label is known,
-        0 where it is not. It is never above 2, so that a wrong label pulls only so much.
-    Assumes: that wrong labels are random and right ones are not.
+    What it does: squared distance between probabilities and target, times the weight, where the label is known, 0
+        elsewhere. It is at most 2, which limits the effect of a wrong label.
+    Assumes: wrong labels are random, right ones are not.
     Departs from the authors: a sum over the tags, not a mean.
     Reference: Ghosh et al. (2017), "Robust loss functions under label noise for deep neural networks".
+
+    >>> import torch
+    >>> scores = TokenScores(torch.zeros(1, 2, 2), mask=torch.ones(1, 2, dtype=torch.bool))
+    >>> targets = Targets(torch.tensor([[1, 0]]), torch.tensor([[True, False]]), torch.ones(1, 2))
+    >>> squared_error(scores, targets)
+    tensor([[0.5000, 0.0000]])
     """
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
     probs = functional.softmax(scores.logits[at], dim=-1)
     if targets.probs is None:
-        wanted = functional.one_hot(targets.labels[at], probs.shape[-1]).to(probs.dtype)
+        expected = functional.one_hot(targets.labels[at], probs.shape[-1]).to(probs.dtype)
     else:
-        wanted = targets.probs[at].to(probs.dtype)
-    losses = (probs - wanted).square().sum(dim=-1)
+        expected = targets.probs[at].to(probs.dtype)
+    losses = (probs - expected).square().sum(dim=-1)
     return losses.new_zeros(targets.labels.shape).index_put(at, losses * targets.weight[at])

@@ -1,4 +1,4 @@
-"""A CRF's likelihood for labels of which only a share is right: what is probably wrong is made less likely."""
+"""Noise-aware CRF loss: likelihood of labels that are probably right, unlikelihood of those that are not."""
 
 from __future__ import annotations
 
@@ -14,35 +14,42 @@ _HALF = log(2)
 
 
 def noise_aware_loss(scores: CRFScores, targets: Targets, confidence: Tensor) -> Tensor:
-    """`C l + (1 - C) l-`, one number a sentence: `l = -log P` of what is known, and `l- = -log (1 - P)`.
+    """`C * -log P + (1 - C) * -log (1 - P)`, one number per sentence; `P` is the probability of its known labels.
 
-    What it does: `confidence` `[batch]` is the probability `C` that all labels of a sentence are right. With 1 the
-        loss is that of the CRF, and `l-` is not even computed. The least is where the model gives the labels the
-        probability `C`: it neither believes nor doubts them more than they deserve.
-    Assumes: that the confidences are calibrated. Of a sentence of which nothing is known nothing is learned. `1 - P`
-        of a long sentence is the difference of two large sums: it is computed in double precision, whatever the scores
-        have.
-    Departs from the authors: where words are unknown, `P` is that of all sequences that agree with the known ones.
+    What it does: `confidence` `[batch]` is the probability `C` that all labels of a sentence are right. Where it is 1
+        the loss is that of the CRF, and the second term is not computed. The minimum is at `P = C`.
+    Assumes: confidences are calibrated. A sentence without known words has loss 0. `1 - P` of a long sentence is the
+        difference of two large sums, so it is computed in double precision.
+    Departs from the authors: where words are unknown, `P` sums over all sequences that agree with the known words.
     Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled
         data" (NEEDLE).
+
+    >>> zeros, mask = torch.zeros(2), torch.ones(2, 1, dtype=torch.bool)
+    >>> scores = CRFScores(torch.tensor([[[2.0, 0.0]], [[2.0, 0.0]]]), torch.zeros(2, 2), zeros, zeros, mask)
+    >>> targets = Targets(torch.zeros(2, 1, dtype=torch.long), mask, torch.ones(2, 1))
+    >>> noise_aware_loss(scores, targets, confidence=torch.tensor([1.0, 0.5]))
+    tensor([0.1269, 1.1269])
     """
     start, end = scores.start.double(), scores.end.double()
     exact = CRFScores(scores.logits.double(), scores.transitions.double(), start, end, scores.mask)
-    plain = -log_likelihood(exact, targets)
-    sure = confidence.to(plain)
-    doubted = ((sure < 1) & (targets.known & scores.mask).any(dim=1)).nonzero().squeeze(1)
-    against = (1 - sure[doubted]) * unlikelihood(plain[doubted])
-    return (sure * plain).index_add(0, doubted, against).to(scores.logits)
+    losses = -log_likelihood(exact, targets)
+    confidence = confidence.to(losses)
+    uncertain = ((confidence < 1) & (targets.known & scores.mask).any(dim=1)).nonzero().squeeze(1)
+    against = (1 - confidence[uncertain]) * unlikelihood(losses[uncertain])
+    return (confidence * losses).index_add(0, uncertain, against).to(scores.logits)
 
 
 def unlikelihood(loss: Tensor) -> Tensor:
-    """`-log (1 - exp (-loss))` for a loss of 0 or more, without losing digits where it is small or large.
+    """`-log (1 - exp (-loss))` for a loss of 0 or more, precise for small and for large losses.
 
-    At 0 it would be infinite: the loss counts as no less than what its type can tell from 0, which also keeps the
-    gradient finite. Sums of a CRF may end a little below 0; that is 0, too.
+    At 0 it would be infinite: a loss counts as at least the smallest number that its type can tell from 0, which also
+    keeps the gradient finite. Sums of a CRF may end slightly below 0; they count as 0.
+
+    >>> unlikelihood(torch.tensor([0.5]).log().neg())  # P = 1/2, so 1 - P = 1/2
+    tensor([0.6931])
     """
     gap = loss.clamp(min=0) + torch.finfo(loss.dtype).eps
-    # each formula sees only what it is good for: the gradient of the other one must not be NaN
+    # each formula gets only the values that it is precise for: the gradient of the other one must not be NaN
     near = torch.log(-torch.expm1(-gap.clamp(max=_HALF)))
     far = torch.log1p(-torch.exp(-gap.clamp(min=_HALF)))
     return -torch.where(gap < _HALF, near, far)

@@ -1,4 +1,4 @@
-"""The loss of NRCES: cross entropy that fades into a sigmoid where nobody labelled anything."""
+"""NRCES loss: cross entropy that is annealed into a bounded loss on unlabelled spans."""
 
 from __future__ import annotations
 
@@ -22,28 +22,33 @@ def nrces_loss(
     positives: Part = "ce",
     negatives: Part = "faded",
 ) -> Tensor:
-    """One number a span, in the shape of `targets.labels`; 0 where nothing is known.
+    """One number per span, in the shape of `targets.labels`; 0 where the label is unknown.
 
-    What it does: labelled spans have cross entropy. The others have `beta * CE + (1 - beta) * S`, where S is bounded:
-        `1 - sigma(z_O)` (`bounded`), `1 - sigma(z_O - logsumexp of the types) = 1 - p_O` (`margin`, which does not
-        change when a constant is added to all scores), or `sigma(z_O)` (`printed`). A span of which the model is sure
-        that it is an entity is pushed no more.
-    Assumes: what is labelled is right; of the rest the model learns the common cases before the mistakes.
+    What it does: labelled spans have cross entropy (`ce`), other known spans `beta * CE + (1 - beta) * S` (`faded`)
+        with a bounded S: `1 - sigma(z_O)` (`bounded`), `1 - sigma(z_O - logsumexp of the types) = 1 - p_O` (`margin`,
+        which does not change when a constant is added to all scores), or `sigma(z_O)` (`printed`). Confident entities
+        are no longer pushed towards O.
+    Assumes: labels are right; among unlabelled spans the model learns the common cases before the mistakes.
     Departs from the authors: `printed` is their formula, whose gradient pushes O down where O is the label; the other
-        two mean what the text says. `margin` is the default because with `tiny` it lost least where nothing is missing
-        and was no worse where most is, on the dev data of one corpus (benchmarks/nrces.toml has them all). For the
-        ablations `positives` and `negatives` are `ce`, `faded` or the sum of `both`; for a labelled span S has the
+        two do what the text says. `margin` is the default because with `tiny` it lost least where no label is missing
+        and was no worse where most are, on the dev data of one corpus (benchmarks/nrces.toml has all three). For the
+        ablations `positives` and `negatives` are `ce`, `faded` or the sum of `both`; for a labelled span S uses the
         logit of its label instead of O's.
     Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition".
+
+    >>> logits = torch.tensor([[[[0.0, 9.0]]]])  # a span that looks like an entity, and has no label
+    >>> mask = torch.ones(1, 1, 1, dtype=torch.bool)
+    >>> targets = Targets(torch.zeros(1, 1, 1, dtype=torch.long), mask, torch.ones(1, 1, 1))
+    >>> [round(nrces_loss(SpanScores(logits, mask), targets, beta).item(), 2) for beta in (1.0, 0.0)]
+    [9.0, 1.0]
     """
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
     logits, labels = scores.logits[at], targets.labels[at]
     plain = functional.cross_entropy(logits, labels, reduction="none")
-    faded = beta * plain + (1 - beta) * _bounded(logits, labels, plain, sigmoid) if beta < 1 else plain
-    kinds = {"ce": plain, "faded": faded, "both": plain + faded}
-    losses = torch.where(labels > 0, kinds[positives], kinds[negatives])
-    empty = losses.new_zeros(targets.labels.shape)
-    return empty.index_put(at, losses * targets.weight[at])
+    annealed = beta * plain + (1 - beta) * _bounded(logits, labels, plain, sigmoid) if beta < 1 else plain
+    parts = {"ce": plain, "faded": annealed, "both": plain + annealed}
+    losses = torch.where(labels > 0, parts[positives], parts[negatives])
+    return losses.new_zeros(targets.labels.shape).index_put(at, losses * targets.weight[at])
 
 
 def _bounded(logits: Tensor, labels: Tensor, plain: Tensor, sigmoid: Sigmoid) -> Tensor:

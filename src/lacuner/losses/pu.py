@@ -1,4 +1,4 @@
-"""Learning from positive and unlabelled words."""
+"""Positive-unlabeled learning: the non-negative risk of each class."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from lacuner.models.types import Targets, TokenScores
 
 
 def pu_risk(scores: TokenScores, targets: Targets, ratio: Tensor, positive: float = 1.0, beta: float = 0.0) -> Tensor:
-    """The non-negative risk of each class against all others, one number a class; O has none.
+    """Non-negative risk of each class against all others, one number per class except O.
 
-    What it does: `positive * pi R_P(+) + max(beta, R_U(-) - pi R_P(-))` a class, with the bounded loss `1 - p` for a
-        word that should be of the class and `p` for one that should not; `p` is the softmax. All known words are the
-        unlabelled sample, those with the class's label the positive one. `ratio` is `pi` over the share of words that
-        have the label: how many there are for each that is labelled. Means are over all words, so that batches
-        without a positive word are no special case.
-    Assumes: that labels are right, and missing at random within a class; that the ratio is right.
-    Departs from the authors: they train a binary model a class; ours share all but the last layer, and one softmax.
-        The risk is estimated in each batch, as theirs is.
+    What it does: `positive * pi R_P(+) + max(beta, R_U(-) - pi R_P(-))` per class, with the bounded loss `1 - p` for a
+        word that should have the class and `p` for one that should not; `p` is the softmax. All known words are the
+        unlabeled sample, those labelled with the class the positive sample. `ratio` `[classes]` is the class prior
+        `pi` divided by the share of labelled words. Means are over all words, so batches without a positive word are
+        no special case.
+    Assumes: labels are right, and missing at random within a class; the prior is right.
+    Departs from the authors: they train one binary model per class; here the classes share all but the last layer, and
+        one softmax. The risk is estimated per batch, as theirs is.
     Reference: Kiryo et al. (2017), "Positive-unlabeled learning with non-negative risk estimator"; Peng et al. (2019),
         "Distantly supervised named entity recognition using positive-unlabeled learning".
+
+    >>> import torch
+    >>> scores = TokenScores(torch.zeros(1, 4, 2), mask=torch.ones(1, 4, dtype=torch.bool))
+    >>> targets = Targets(torch.tensor([[1, 0, 0, 0]]), scores.mask, torch.ones(1, 4))
+    >>> pu_risk(scores, targets, ratio=torch.tensor([2.0]))  # twice as many entity words as labelled ones
+    tensor([0.5000])
     """
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
     probs = scores.logits[at].softmax(dim=-1)[:, 1:]
