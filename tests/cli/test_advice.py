@@ -50,8 +50,8 @@ def test_train_takes_the_advice(run: Run, corpora: Path) -> None:
     done = run("train", *args)
     assert json.loads(done.stdout)["recipe"] == "ensemble"
     assert "auto: the recipe is ensemble" in done.stderr
-    assert "finished already" in run("train", *args, "--recipe", "auto").stderr
-    assert "finished already" in run("train", *args, "--recipe", "ensemble").stderr
+    assert "already finished" in run("train", *args, "--recipe", "auto").stderr
+    assert "already finished" in run("train", *args, "--recipe", "ensemble").stderr
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_train_takes_the_advice(run: Run, corpora: Path) -> None:
         (["recipes", "--dev", "dev.jsonl"], "needs --for WEAK or --gold"),
         (["recipes", "trust", "--for", "weak.jsonl"], "and no recipe name"),
         (["recipes", "--for", "nowhere.jsonl"], "there is no such file"),
-        (["train", "--out", "r"], "the recipe auto needs --weak or --gold"),
+        (["train", "--out", "r"], "recipe `auto` needs --weak or --gold"),
         (["train", "--weak", "bare.jsonl", "--out", "r"], "no labeled spans"),
         (["train", "--weak", "weak.jsonl", "--out", "r", "--set", "frequent=9"], "auto chose the recipe"),
     ],

@@ -102,7 +102,7 @@ def annotate(
 
 
 class _Collector:
-    """Examples and counts for the report, collected while the labelled documents are written."""
+    """Examples and counts for the report, collected while the labeled documents are written."""
 
     def __init__(self, unseen: set[str]) -> None:
         from lacuner.annotate import EntryPrecision
@@ -139,9 +139,9 @@ def _log_gold(reader: CorpusReader, measurement: Measurement, documents: int) ->
 def _log_labelling(corpus: Path, statistics: LabellingStatistics, missing: list[str]) -> None:
     for sentence in missing:
         log(sentence)
-    log_lost(statistics.lost, "labelled")
+    log_lost(statistics.lost, "labeled")
     if not statistics.documents:
-        log(f"{corpus}: no document in this corpus, so nothing was labelled")
+        log(f"{corpus}: no document in this corpus, so nothing was labeled")
     elif not statistics.matched:
         log("no match in any document: is it the right gazetteer, and are terms and labels in the right columns?")
 

@@ -50,7 +50,7 @@ def augment(
 
 
 def _bracket_spans(doc: Document) -> str:
-    """The text on one line, with labelled spans in brackets."""
+    """The text on one line, with labeled spans in brackets."""
     text, end = "", 0
     for span in sorted(doc.spans, key=lambda span: span.start):
         if span.start >= end:

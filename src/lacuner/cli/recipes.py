@@ -60,29 +60,20 @@ def recipes(
         _print_settings(RECIPES[name].Config())
 
 
-def _group(module: ModuleType) -> str:
-    return getattr(module, "GROUP", "other methods")
-
-
-def _paper(module: ModuleType) -> str:
-    return getattr(module, "PAPER", "")
-
-
 def _describe(module: ModuleType) -> dict[str, Any]:
     """The headings of a recipe's docstring and what it needs, for `--json`."""
     sections = parse(inspect.getdoc(module) or "")
-    return {**sections, "needs": module.NEEDS, "group": _group(module), "paper": _paper(module)}
+    return {**sections, "needs": module.NEEDS, "group": module.GROUP, "paper": module.PAPER}
 
 
 def _print_list(recipes: Mapping[str, ModuleType]) -> None:
     for group in GROUPS:
         rows = [
-            (name, " ".join(module.NEEDS), parse(inspect.getdoc(module) or "")["Summary"], _paper(module))
+            (name, " ".join(module.NEEDS), parse(inspect.getdoc(module) or "")["Summary"], module.PAPER)
             for name, module in recipes.items()
-            if _group(module) == group
+            if group == module.GROUP
         ]
-        if rows:
-            print_table(f"\n{group.capitalize()}", ("recipe", "needs", "description", "paper"), rows)
+        print_table(f"\n{group.capitalize()}", ("recipe", "needs", "description", "paper"), rows)
     echo(
         "\n`lacuner recipes --for WEAK --dev DEV` recommends a recipe for your data; `lacuner train` uses that one by "
         "default."
@@ -120,10 +111,10 @@ def _profile_rows(profile: DataProfile) -> Iterator[tuple[str, str]]:
             yield role, _format_size(size)
     if profile.unlabeled_mentions is not None:
         share, labels = profile.unlabeled_mentions
-        yield "unlabeled mentions of labelled names", f"{100 * share:.0f} % (from {labels:,} labels)"
+        yield "unlabeled mentions of labeled names", f"{100 * share:.0f} % (from {labels:,} labels)"
     if profile.type_conflicts is not None:
         share, labels = profile.type_conflicts
-        yield "names labelled with another type elsewhere", f"{100 * share:.0f} % (from {labels:,} labels)"
+        yield "names labeled with another type elsewhere", f"{100 * share:.0f} % (from {labels:,} labels)"
     if profile.precision is not None:
         yield "estimated precision of the labels", f"{100 * profile.precision:.0f} % (from {profile.reference})"
     if profile.missing_rate is not None:

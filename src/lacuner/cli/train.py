@@ -86,12 +86,12 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
 
     names = issues.missing_names()
     echo(
-        f"{issues.labels:,} labelled entities. The model found {len(issues.missing):,} unlabeled mentions "
+        f"{issues.labels:,} labeled entities. The model found {len(issues.missing):,} unlabeled mentions "
         f"({len(names):,} distinct names) and disagrees with {len(issues.doubtful):,} labels."
     )
     if len(issues.missing) < FEW_MISSING * issues.labels:
         echo(
-            "That is almost nothing: either few labels are missing or the model has memorised the labelled names. In "
+            "That is almost nothing: either few labels are missing or the model has memorised the labeled names. In "
             "the second case, pre-training on more text helps too (`lacuner pretrain`)."
         )
     if names:
