@@ -147,7 +147,7 @@ def test_an_error_in_a_worker_is_an_error_here() -> None:
         list(map_in_order([1, 2, 3], fail, 2))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.integration)])
 def test_lost_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     monkeypatch.setattr(Lost, "MAX_ROWS", 1_000)
     doc = Document("1", "ab " * 10, tuple((start, start + 1) for start in range(0, 30, 3)))

@@ -24,6 +24,8 @@ from lacuner.errors import ConfigError, GazetteerError
 Triple = tuple[int, int, str]
 """Start, end, label; an empty label if the type is unknown."""
 
+LabellingFunction = Callable[[Document], Iterable[Triple | Span] | None]
+
 STOPPED, EMPTY = "on the stop list", "of invisible characters"
 """Why an entry is never matched."""
 
@@ -164,29 +166,27 @@ def per_document_source(
     stop = frozenset(stop)
     every = [entry for own in entries.values() for entry in own]
     starts = dict(zip(entries, accumulate(map(len, entries.values()), initial=0), strict=False))
-    find = _FindOwnEntries(name, entries, starts, partial(Matcher, case=case, overlaps=overlaps, stop=stop), spacing)
+    build = partial(Matcher, case=case, overlaps=overlaps, stop=stop)
+    find = partial(_find_own_entries, name, entries, starts, build, spacing)
     stop_forms = {normalise_surface(surface, True, spacing) for surface in stop}
     forms = [normalise_surface(entry.surface, True, spacing) for entry in every]
     skipped = _skipped(sum(form in stop_forms for form in forms if form), sum(not form for form in forms))
     return Source(name, find, every, tuple(starts.values()), skipped)
 
 
-@dataclass(frozen=True, slots=True)
-class _FindOwnEntries:
-    """Finds the entries that are listed for the document."""
-
-    name: str
-    entries: Mapping[str, Sequence[Entry]]
-    starts: Mapping[str, int]
-    build: Callable[..., Matcher]
-    spacing: Spacing
-
-    def __call__(self, doc: Document) -> SourceOutput:
-        own = self.entries.get(doc.id)
-        if not own:
-            return SourceOutput()
-        output = _FindEntries(self.name, partial(self.build, own), self.spacing)(doc)
-        return output._replace(entries=[self.starts[doc.id] + entry for entry in output.entries])
+def _find_own_entries(
+    name: str,
+    entries: Mapping[str, Sequence[Entry]],
+    starts: Mapping[str, int],
+    build: Callable[..., Matcher],
+    spacing: Spacing,
+    doc: Document,
+) -> SourceOutput:
+    own = entries.get(doc.id)
+    if not own:
+        return SourceOutput()
+    output = _FindEntries(name, partial(build, own), spacing)(doc)
+    return output._replace(entries=[starts[doc.id] + entry for entry in output.entries])
 
 
 def regex_source(label: str, pattern: str | re.Pattern[str], *, name: str | None = None) -> Source:
@@ -204,18 +204,12 @@ def regex_source(label: str, pattern: str | re.Pattern[str], *, name: str | None
         ) from error
     group = "entity" if "entity" in compiled.groupindex else 0
     name = f"regex {label}".strip() if name is None else name
-    return function_source(name, _FindPattern(label, compiled, group))
+    return function_source(name, partial(_find_pattern, label, compiled, group))
 
 
-@dataclass(frozen=True, slots=True)
-class _FindPattern:
-    label: str
-    pattern: re.Pattern[str]
-    group: str | int
-
-    def __call__(self, doc: Document) -> list[Triple]:
-        offsets = (match.span(self.group) for match in self.pattern.finditer(doc.text))
-        return [(start, end, self.label) for start, end in offsets if start < end]
+def _find_pattern(label: str, pattern: re.Pattern[str], group: str | int, doc: Document) -> list[Triple]:
+    offsets = (match.span(group) for match in pattern.finditer(doc.text))
+    return [(start, end, label) for start, end in offsets if start < end]
 
 
 def capitalised_source(*, name: str = "capitalised") -> Source:
@@ -227,7 +221,7 @@ def capitalised_source(*, name: str = "capitalised") -> Source:
     return function_source(name, capitalised_phrases)
 
 
-def function_source(name: str, function: Callable[[Document], Iterable[Triple | Span] | None]) -> Source:
+def function_source(name: str, function: LabellingFunction) -> Source:
     """Label with any function from a document to spans, or triples of start, end and label. No label: unsure spans.
 
     The function may return None to abstain. Other models can be sources in this way.
@@ -236,40 +230,33 @@ def function_source(name: str, function: Callable[[Document], Iterable[Triple | 
     >>> [span.key for span in source.find(Document("1", "Dr. Teel left.")).spans]
     [(4, 8, 'PER')]
     """
-    return Source(name, _FindByFunction(name, function))
+    return Source(name, partial(_find_by_function, name, function))
 
 
-@dataclass(frozen=True, slots=True)
-class _FindByFunction:
-    """Checks the spans that a function returns."""
+def _find_by_function(name: str, function: LabellingFunction, doc: Document) -> SourceOutput:
+    spans: list[Span] = []
+    unsure: list[Span] = []
+    misaligned: list[Span] = []
+    starts, ends = {start for start, _ in doc.words or ()}, {end for _, end in doc.words or ()}
+    for item in function(doc) or ():
+        span = _check_span(name, doc, item)
+        if doc.words is not None and not (span.start in starts and span.end in ends):
+            misaligned.append(span)
+        else:
+            (spans if span.label else unsure).append(span)
+    return SourceOutput(spans, unsure, misaligned=misaligned)
 
-    name: str
-    function: Callable[[Document], Iterable[Triple | Span] | None]
 
-    def __call__(self, doc: Document) -> SourceOutput:
-        spans: list[Span] = []
-        unsure: list[Span] = []
-        misaligned: list[Span] = []
-        starts = {start for start, _ in doc.words or ()}
-        ends = {end for _, end in doc.words or ()}
-        for item in self.function(doc) or ():
-            span = self._check(doc, item)
-            if doc.words is not None and not (span.start in starts and span.end in ends):
-                misaligned.append(span)
-            else:
-                (spans if span.label else unsure).append(span)
-        return SourceOutput(spans, unsure, misaligned=misaligned)
-
-    def _check(self, doc: Document, item: Triple | Span) -> Span:
-        try:
-            start, end, label = item[:3]
-            valid = isinstance(start, int) and isinstance(end, int) and isinstance(label, str)
-        except (TypeError, ValueError):
-            valid = False
-        if not valid or not 0 <= start < end <= len(doc.text):
-            problem = f"the source {self.name!r} gave {item!r}, which is not a start, end and label in this text"
-            raise ConfigError(problem, document=doc.id)
-        return Span(start, end, label, item.score if isinstance(item, Span) else None, self.name)
+def _check_span(name: str, doc: Document, item: Triple | Span) -> Span:
+    try:
+        start, end, label = item[:3]
+        valid = isinstance(start, int) and isinstance(end, int) and isinstance(label, str)
+    except (TypeError, ValueError):
+        valid = False
+    if not valid or not 0 <= start < end <= len(doc.text):
+        problem = f"the source {name!r} gave {item!r}, which is not a start, end and label in this text"
+        raise ConfigError(problem, document=doc.id)
+    return Span(start, end, label, item.score if isinstance(item, Span) else None, name)
 
 
 def apply_stop_list(source: Source, stop: Iterable[str]) -> Source:
@@ -279,25 +266,19 @@ def apply_stop_list(source: Source, stop: Iterable[str]) -> Source:
     >>> [span.key for span in source.find(Document("1", "Halden, Moss")).spans]
     [(0, 6, 'PLACE')]
     """
-    return Source(source.name, _FindUnstopped(source.find, frozenset(map(normalise_surface, stop))))
+    return Source(source.name, partial(_find_unstopped, source.find, frozenset(map(normalise_surface, stop))))
 
 
-@dataclass(frozen=True, slots=True)
-class _FindUnstopped:
-    find: Callable[[Document], SourceOutput]
-    stop: frozenset[str]
+def _find_unstopped(find: Callable[[Document], SourceOutput], stop: frozenset[str], doc: Document) -> SourceOutput:
+    def is_kept(span: Span) -> bool:
+        return normalise_surface(doc.text[span.start : span.end]) not in stop
 
-    def __call__(self, doc: Document) -> SourceOutput:
-        output = self.find(doc)
-        spans, unsure, misaligned = (
-            [span for span in spans if self._keeps(doc, span)]
-            for spans in (output.spans, output.unsure, output.misaligned)
-        )
-        ambiguous = [spans for spans in output.ambiguous if self._keeps(doc, spans[0])]
-        return SourceOutput(spans, unsure, ambiguous, misaligned, (), output.flat)
-
-    def _keeps(self, doc: Document, span: Span) -> bool:
-        return normalise_surface(doc.text[span.start : span.end]) not in self.stop
+    output = find(doc)
+    spans, unsure, misaligned = (
+        list(filter(is_kept, spans)) for spans in (output.spans, output.unsure, output.misaligned)
+    )
+    ambiguous = [spans for spans in output.ambiguous if is_kept(spans[0])]
+    return SourceOutput(spans, unsure, ambiguous, misaligned, (), output.flat)
 
 
 def read_stop_list(path: str | PathLike[str]) -> frozenset[str]:
