@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lacuner.processes import Request, read_request, run_requests
+from lacuner.processes import AHEAD, Request, map_in_order, read_request, run_requests
 
 pytestmark = pytest.mark.integration
 
@@ -69,3 +71,68 @@ def test_a_child_ends_with_its_parent() -> None:
         child.stdin.write('{"number": 1, "touch": "/dev/null"}\n')
         child.stdin.close()
         assert child.wait(timeout=40) == 3
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def test_only_a_few_items_are_under_way() -> None:
+    taken = 0
+
+    def items() -> Iterator[int]:
+        nonlocal taken
+        for number in range(100):
+            taken += 1
+            yield number
+
+    given = 0
+    for number, result in map_in_order(items(), double, 2):
+        assert result == 2 * number == 2 * given
+        given += 1
+        assert taken - given <= 2 * AHEAD
+    assert given == 100
+
+
+def fail(number: int) -> int:
+    raise ValueError(str(number))
+
+
+def test_an_error_in_a_worker_is_an_error_here() -> None:
+    with pytest.raises(ValueError, match="1"):
+        list(map_in_order([1, 2, 3], fail, 2))
+
+
+KILLED = """
+import os, time
+from lacuner.processes import map_in_order
+
+def work(number):
+    if number > 2:
+        time.sleep(60)
+    time.sleep(0.2)
+    return os.getpid()
+
+for _, worker in map_in_order(range(9), work, 2):
+    print(worker, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_workers_end_with_their_parent() -> None:
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = {int(parent.stdout.readline()) for _ in range(2)}
+        parent.send_signal(signal.SIGTERM)
+        assert parent.wait(10) == -signal.SIGTERM
+        deadline = time.monotonic() + 10
+        while any(map(alive, workers)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not any(map(alive, workers))
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False

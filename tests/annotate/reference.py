@@ -1,4 +1,4 @@
-"""The matcher as it would be written by someone with all the time in the world: every start, every end, every entry.
+"""A naive matcher as the reference: it tries every start, every end and every entry.
 
 It shares no code with `lacuner.annotate`, only the lists of what is alike: characters are classed by their Unicode
 names and categories, and texts are taken apart character by character.

@@ -1,4 +1,4 @@
-"""The dictionaries people have, and what is said about their mistakes."""
+"""Gazetteer files in all formats, and the problems reported about them."""
 
 from __future__ import annotations
 
@@ -147,12 +147,12 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
         ("d.tsv", "a\tLOC\n東京\tLOC\n".encode("shift-jis"), r"d.tsv:2: the byte 0x93 is not UTF-8"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_at_all_raises(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+def test_unusable_files_raise(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     with pytest.raises(GazetteerError, match=message):
         load(tmp_path, name, content)
 
 
-def test_files_and_encodings_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_files_and_unknown_encodings(tmp_path: Path) -> None:
     with pytest.raises(GazetteerError, match=r"none\.tsv: cannot read this file: No such file"):
         load_gazetteer(tmp_path / "none.tsv")
     with pytest.raises(GazetteerError, match="this is a folder; name the files in it"):
@@ -188,7 +188,7 @@ def test_headers(tmp_path: Path) -> None:
     assert pairs(labelled) == [("aspirin", "Chemical")]
 
 
-def test_columns_in_the_wrong_order_are_doubted(tmp_path: Path) -> None:
+def test_swapped_columns_give_a_warning(tmp_path: Path) -> None:
     gazetteer = load(tmp_path, "d.tsv", "".join(f"PER\tname {i}\n" for i in range(300)))
     assert sentences(gazetteer) == ["1 there are 300 different labels in column 2; is this the column of labels?"]
 
@@ -248,7 +248,7 @@ def test_sparql_results(tmp_path: Path) -> None:
     assert pairs(flat) == [("Rome", "LOC")]
 
 
-def test_a_dictionary_by_document(tmp_path: Path) -> None:
+def test_a_gazetteer_per_document(tmp_path: Path) -> None:
     rows = [
         '{"id": "q1", "terms": [["red shoe", "Product"], ["", "X"]]}',
         '{"id": 2, "terms": [{"term": "a", "label": "B"}]}',
@@ -299,7 +299,7 @@ def test_cells_with_line_breaks(tmp_path: Path, ending: str) -> None:
     assert [entry.label for entry in inches.entries] == ['"3.5', '5"', '8"']
 
 
-def test_a_quote_too_many_swallows_nothing(tmp_path: Path) -> None:
+def test_a_superfluous_quote_swallows_no_rows(tmp_path: Path) -> None:
     rows = "".join(f"name {i},X\n" for i in range(2_000))
     for content in (f'"aspirin,X\n{rows}', f'"aspirin,X\n{rows}gout",X\n', f'"aspirin,X\n{rows[:40]}gout",X\n'):
         table = load(tmp_path, "d.csv", content)

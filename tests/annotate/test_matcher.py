@@ -1,4 +1,4 @@
-"""What the matcher finds, example by example."""
+"""Matcher examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def found(terms: list[str], text: str, **settings: object) -> list[str]:
     return [text[start:end] for start, end, _ in matcher.find(text)]
 
 
-def test_a_longer_match_that_breaks_a_word_hides_nothing() -> None:
+def test_a_longer_match_inside_a_word_hides_no_shorter_match() -> None:
     assert found(["new york", "new", "york city"], "new york", case="fold") == ["new york"]
     assert found(["heart attack", "heart"], "heart attacks") == ["heart"]
     assert found(["cat", "cat fish"], "cat fishing, cat fish") == ["cat", "cat fish"]
@@ -62,7 +62,7 @@ def test_all_matches() -> None:
         ("c++", "c++ c++x", 2),
     ],
 )
-def test_where_words_end(term: str, text: str, expected: int) -> None:
+def test_word_boundaries(term: str, text: str, expected: int) -> None:
     assert len(found([term], text, case="exact")) == expected
 
 
@@ -84,7 +84,7 @@ def test_where_words_end(term: str, text: str, expected: int) -> None:
         ("Ångström", "A\u030angstro\u0308m \u212bngström", "A\u030angstro\u0308m"),
     ],
 )
-def test_what_is_alike(term: str, text: str, expected: str) -> None:
+def test_normal_forms(term: str, text: str, expected: str) -> None:
     assert found([term], text, case="fold")[0] == expected
 
 
@@ -116,7 +116,7 @@ def test_smart_case() -> None:
     assert is_common_word("Will") and not is_common_word("aspirin")
 
 
-def test_entries_one_a_label_in_the_order_of_the_dictionary() -> None:
+def test_one_entry_per_label_in_gazetteer_order() -> None:
     entries = [Entry("b", "Y"), Entry("B", "X", 0.2), Entry("b", "X", 0.7), Entry("b", "Y")]
     assert Matcher(entries, case="fold").find("b") == [(0, 1, (0, 2))]
     assert Matcher(entries, case="exact").find("B") == [(0, 1, (1,))]
@@ -129,7 +129,7 @@ def test_stop_list_and_empty_entries_are_accounted_for() -> None:
     assert (matcher.terms.stopped, matcher.terms.empty) == ([0, 2], [1])
 
 
-def test_tokens() -> None:
+def test_tokenised_text_matches_entries_written_otherwise() -> None:
     terms = ["5-FU", "Parkinson 's disease", "( R)-alpha - methylhistamine", "heart attack", "中国"]
     for text in (
         "5 - FU",
@@ -167,7 +167,7 @@ def test_any_text_can_be_searched() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 1_000])
-def test_characters_of_all_widths_in_a_chinese_dictionary(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_characters_of_all_widths_in_a_chinese_gazetteer(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     monkeypatch.setattr(automaton, "MAX_LITTLE_ENDIAN", limit)
     terms = ["中国", "\U00020000中", "abc", "\U0001f600", "é中", "\u4e00\u4e01", "\u0041\u4e4e\u4e00"]
     text = "\U0001f600abc中国\U00020000中é中\U0001f600\U00020000x\u4e4e\u4e00\u4e01中"

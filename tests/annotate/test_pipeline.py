@@ -1,12 +1,8 @@
-"""Labelling a corpus: counts, workers, memory, and the numbers on real data."""
+"""Labelling a corpus: statistics, workers, memory, and scores on real data."""
 
 from __future__ import annotations
 
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,22 +11,17 @@ import pytest
 from lacuner import corpus
 from lacuner.annotate import (
     Entry,
-    EntryPrecision,
     LabellingStatistics,
     annotate,
-    format_stop_list,
     function_source,
     gazetteer_source,
-    lint,
     load_gazetteer,
-    read_stop_list,
     regex_source,
 )
 from lacuner.annotate.label_model import LabelModel
-from lacuner.annotate.lint import COMMON, NUMBER, SEVERAL, SHORT
 from lacuner.annotate.pipeline import MAX_DOCUMENTS, _LabelChunk
 from lacuner.data import Document, Lost, Span
-from lacuner.processes import AHEAD, map_in_order
+from lacuner.processes import map_in_order
 
 ENTRIES = [Entry("aspirin", "Chemical"), Entry("lead", "Chemical"), Entry("gout", "Disease"), Entry("gout", "Finding")]
 
@@ -42,7 +33,7 @@ def make_docs(number: int) -> Iterator[Document]:
         yield Document(str(place), " ".join(rng.choices(words, k=6)), spans=(Span(0, 1, "GOLD"),), complete=True)
 
 
-def test_weak_documents_have_nothing_of_the_gold_and_are_not_complete() -> None:
+def test_existing_annotation_is_dropped_and_not_shown_to_sources() -> None:
     seen: list[Document] = []
     spy = function_source("spy", lambda doc: seen.append(Document(doc.id, doc.text, spans=doc.spans)))
     docs = list(make_docs(3))
@@ -54,7 +45,7 @@ def test_weak_documents_have_nothing_of_the_gold_and_are_not_complete() -> None:
     assert all(doc.spans == (Span(0, 1, "GOLD"),) for doc in docs)
 
 
-def test_the_tally() -> None:
+def test_statistics() -> None:
     docs = [Document("1", "aspirin, aspirin and gout"), Document("2", "nothing"), Document("3", "lead 42")]
     sources = [gazetteer_source(ENTRIES), regex_source("Number", r"\d+"), regex_source("Drug", "aspirin")]
     statistics = LabellingStatistics()
@@ -106,45 +97,13 @@ def test_workers_change_nothing() -> None:
 
 
 @pytest.mark.integration
-def test_work_is_sent_where_it_cannot_be_inherited() -> None:
+def test_sources_can_be_sent_to_spawned_workers() -> None:
     chunks = [list(make_docs(5)), list(make_docs(6))]
     work = _LabelChunk(LabelModel([gazetteer_source(ENTRIES)]))
     here = [result[0] for _, result in map_in_order(chunks, work, 1)]
     there = [result[0] for _, result in map_in_order(chunks, work, 2, start="spawn")]
     assert here == there
     assert list(map_in_order([1, 2], lambda number: number + 1, 2, start="spawn")) == [(1, 2), (2, 3)]
-
-
-def double(number: int) -> int:
-    return 2 * number
-
-
-@pytest.mark.integration
-def test_only_a_few_items_are_under_way() -> None:
-    taken = 0
-
-    def items() -> Iterator[int]:
-        nonlocal taken
-        for number in range(100):
-            taken += 1
-            yield number
-
-    given = 0
-    for number, result in map_in_order(items(), double, 2):
-        assert result == 2 * number == 2 * given
-        given += 1
-        assert taken - given <= 2 * AHEAD
-    assert given == 100
-
-
-def fail(number: int) -> int:
-    raise ValueError(str(number))
-
-
-@pytest.mark.integration
-def test_an_error_in_a_worker_is_an_error_here() -> None:
-    with pytest.raises(ValueError, match="1"):
-        list(map_in_order([1, 2, 3], fail, 2))
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.integration)])
@@ -157,42 +116,6 @@ def test_lost_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, workers: int) ->
     assert len(statistics.lost) == 15_000
 
 
-def test_lint() -> None:
-    texts = ["lead lead lead aspirin", "gout and 42", "x x", "it IT"]
-    entries = [*ENTRIES, Entry("42", "Number"), Entry("x", "Letter"), Entry("IT", "Field"), Entry("unused", "X")]
-    source = gazetteer_source(entries)
-    statistics, precision = LabellingStatistics(), EntryPrecision()
-    gold = [Document(str(number), text, spans=(Span(15, 22, "Chemical"),)) for number, text in enumerate(texts)]
-    for weak, true in zip(annotate(gold, [source], statistics=statistics), gold, strict=True):
-        precision.add(weak, true)
-    rows = {row.surface: row for row in lint(source, statistics)}
-    assert {surface: row.reasons for surface, row in rows.items()} == {
-        "lead": (COMMON,),
-        "gout": (SEVERAL,),
-        "42": (SHORT, NUMBER),
-        "x": (SHORT,),
-        "IT": (COMMON, SHORT),
-    }
-    assert next(iter(rows)) == "lead"
-    assert rows["gout"].labels == ("Disease", "Finding")
-    assert rows["gout"].matches == 1
-    known = {row.surface: row for row in lint(source, statistics, precision=precision)}
-    assert (known["lead"].wrong, known["lead"].precision, known["lead"].stop) == (3, 0.0, True)
-    assert "aspirin" not in known
-    assert (known["x"].wrong, known["x"].stop) == (2, True), "suspicious, and never right: too few to be sure, but"
-    assert (known["42"].wrong, known["42"].stop) == (1, True)
-    unjudged = {row.surface: row for row in lint(source, statistics, precision=EntryPrecision())}
-    assert {(row.right, row.wrong) for row in unjudged.values()} == {(None, None)}
-    assert unjudged["lead"].stop, "gold that does not mention it says nothing for it"
-
-
-def test_the_suggested_stop_list_can_be_read(tmp_path: Path) -> None:
-    source, statistics = gazetteer_source(ENTRIES), LabellingStatistics()
-    list(annotate([Document("1", "lead and gout")], [source], statistics=statistics))
-    (tmp_path / "stop.txt").write_text(format_stop_list(lint(source, statistics)))
-    assert read_stop_list(tmp_path / "stop.txt") == {"lead"}
-
-
 @pytest.mark.parametrize(
     ("case", "spacing", "expected", "within"),
     [
@@ -202,7 +125,7 @@ def test_the_suggested_stop_list_can_be_read(tmp_path: Path) -> None:
         ("smart", "given", (87.5, 59.8, 71.0), 0.1),
     ],
 )
-def test_numbers_on_bc5cdr(
+def test_scores_on_bc5cdr(
     data: Callable[[str], Path], case: str, spacing: str, expected: tuple[float | None, ...], within: float
 ) -> None:
     entries = load_gazetteer(data("bc5cdr/dictionary.tsv")).entries
@@ -220,7 +143,7 @@ def test_numbers_on_bc5cdr(
     assert statistics.documents == 4797
 
 
-def test_a_span_without_a_label_contradicts_nothing() -> None:
+def test_a_span_without_a_label_conflicts_with_nothing() -> None:
     sources = [
         function_source("kb", lambda doc: [(0, 4, "PER"), (5, 9, "LOC")]),
         function_source("other", lambda doc: [(5, 9, "ORG")]),
@@ -234,39 +157,3 @@ def test_a_span_without_a_label_contradicts_nothing() -> None:
         ("other", "ORG"): (1, 1),
         ("any", ""): (2, 0),
     }
-
-
-KILLED = """
-import os, time
-from lacuner.processes import map_in_order
-
-def work(number):
-    if number > 2:
-        time.sleep(60)
-    time.sleep(0.2)
-    return os.getpid()
-
-for _, worker in map_in_order(range(9), work, 2):
-    print(worker, flush=True)
-"""
-
-
-@pytest.mark.integration
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_workers_end_with_their_parent() -> None:
-    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        workers = {int(parent.stdout.readline()) for _ in range(2)}
-        parent.send_signal(signal.SIGTERM)
-        assert parent.wait(10) == -signal.SIGTERM
-        deadline = time.monotonic() + 10
-        while any(map(alive, workers)) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert not any(map(alive, workers))
-
-
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False

@@ -1,4 +1,4 @@
-"""The report: its facts, its sample, its bytes."""
+"""The report: facts, samples, HTML."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_facts() -> None:
     assert json.loads(json.dumps(facts, allow_nan=False))["missed"] == facts["missed"]
 
 
-def test_what_is_missed() -> None:
+def test_missed_entities() -> None:
     missed = report_json(labelling())["missed"]
     assert missed[0] == {
         "surface": "Bram Oster",
@@ -117,7 +117,7 @@ def test_right_and_wrong_examples() -> None:
     assert all(example["right"] is None for example in report_json(labelling(gold=False))["examples"]["PERSON"])
 
 
-def test_the_page_says_it() -> None:
+def test_the_page_shows_the_facts() -> None:
     page = render_report(report_json(labelling(more=True)))
     for phrase in (
         "Five texts",
@@ -136,7 +136,7 @@ def test_the_page_says_it() -> None:
     assert page.count(CHART) == 3
 
 
-def test_without_gold_and_without_anything() -> None:
+def test_pages_without_gold_and_without_matches() -> None:
     page = render_report(report_json(labelling(gold=False)))
     assert page.count(CHART) == 1 and "Against gold" not in page and "in gold" not in page
     nothing = AnnotationReport(
@@ -146,7 +146,7 @@ def test_without_gold_and_without_anything() -> None:
     assert CHART not in page and "No matches." in page
 
 
-def test_losses_are_said() -> None:
+def test_losses_are_reported() -> None:
     run = labelling()
     run.statistics.lost.span(Document("d7", "Mara Teel"), Span(0, 4, "PERSON"), "does not fit the words")
     other = Lost()
@@ -202,7 +202,7 @@ def test_same_facts_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CorpusError, match="cannot write"):
         write_report(tmp_path / "file" / "report.html", labelling())

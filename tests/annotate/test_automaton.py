@@ -1,4 +1,4 @@
-"""Large tables in large pages: the kernel is asked for what is new and large, and nothing fails where it refuses."""
+"""Huge pages: only new large areas are collapsed, and nothing fails where the kernel refuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, in
     return found
 
 
-def test_only_what_is_large_private_and_new(asked: list[tuple[int, int]], tmp_path: Path) -> None:
+def test_only_new_large_private_areas_are_collapsed(asked: list[tuple[int, int]], tmp_path: Path) -> None:
     with automaton._huge_pages():
         (tmp_path / "maps").write_text(MAPS)
     assert asked == [(0x20200000, 0x3E00000)], "whole large pages inside of the area"
@@ -37,17 +37,17 @@ def test_only_what_is_large_private_and_new(asked: list[tuple[int, int]], tmp_pa
     assert len(asked) == 1
 
 
-def test_without_the_list_nothing_is_asked(asked: list[tuple[int, int]], tmp_path: Path) -> None:
+def test_without_a_memory_map_nothing_is_collapsed(asked: list[tuple[int, int]], tmp_path: Path) -> None:
     (tmp_path / "maps").unlink()
     found = Automaton(["ab"], folded=False).find("cab")
     assert found == [(0, 1, 3)] and not asked
 
 
-def test_what_the_kernel_refuses_does_no_harm() -> None:
+def test_a_refusal_of_the_kernel_is_harmless() -> None:
     assert not automaton._collapse(0, 2 << 20), "there is nothing at this address"
 
 
-def test_the_kernel_does_it() -> None:
+def test_the_kernel_collapses_pages() -> None:
     def large() -> int:
         text = Path("/proc/self/smaps_rollup").read_text(encoding="ascii")
         return int(text.partition("AnonHugePages:")[2].split()[0]) * 1024
