@@ -48,12 +48,12 @@ def test_all_mistakes_at_once_with_the_nearest_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", ["epochs", "=3", "epochs.x=3"])
-def test_settings_that_are_none(setting: str) -> None:
+def test_malformed_settings(setting: str) -> None:
     with pytest.raises(ConfigError):
         load_config(Outer, settings=["epochs=3", setting])
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         load_config(Outer, tmp_path / "missing.toml")
     (tmp_path / "x.toml").write_text("a = = 1")
@@ -91,7 +91,7 @@ def test_an_unknown_setting_in_a_table_of_configs_has_a_hint(text: str, words: s
     assert str(caught.value).endswith(f"there is no setting {words}")
 
 
-def test_where_there_are_no_settings_the_hint_says_so() -> None:
+def test_unknown_setting_of_a_config_without_settings() -> None:
     with pytest.raises(ConfigError, match="there is no setting 'x'; there are none"):
         load_config(Bare, settings=["x=1"])
 
@@ -123,7 +123,7 @@ def test_settings_without_effect_are_refused(settings: list[str], words: str) ->
     assert load_config(Whole, settings=settings, more_to_come=True)
 
 
-def test_all_of_them_at_once() -> None:
+def test_all_settings_without_effect_are_reported_at_once() -> None:
     with pytest.raises(ConfigError, match=r"part\.width=3 .*; pooling=mean "):
         make_config(Whole, {"part": {"width": 3}, "pooling": "mean"})
 
@@ -138,7 +138,7 @@ def test_all_of_them_at_once() -> None:
         ["name=hf:some/where", "pooling=mean"],
     ],
 )
-def test_settings_with_an_effect_and_defaults_without_are_not(settings: list[str]) -> None:
+def test_effective_settings_and_defaults_are_accepted(settings: list[str]) -> None:
     assert load_config(Whole, settings=settings)
 
 

@@ -42,18 +42,18 @@ def test_mentions_by_hand() -> None:
     assert found["Teel"] == Counter({"LOC": 1})
 
 
-def test_a_longer_mention_of_which_only_a_part_is_labelled_counts_as_unlabelled() -> None:
+def test_a_mention_of_which_only_a_part_is_labeled_counts_as_unlabeled() -> None:
     docs = [doc("New York", ("New York", "LOC")), doc("New York is far", ("York", "LOC"))]
     assert count_mentions(count_labels(docs), docs)["New York"] == Counter({"LOC": 1, UNLABELED: 1})
 
 
 @pytest.mark.parametrize("kind", ["unsure", "rejected"])
-def test_what_is_unsure_or_ruled_out_is_no_gap(kind: str) -> None:
+def test_unsure_and_rejected_spans_do_not_count_as_unlabeled(kind: str) -> None:
     docs = [doc("Mara left", ("Mara", "PER")), doc("Oh Mara left", **{kind: (Span(3, 7, ""),)})]
     assert count_mentions(count_labels(docs), docs)["Mara"] == Counter({"PER": 1})
 
 
-def test_given_words_decide_what_a_mention_is() -> None:
+def test_mentions_follow_the_words_of_the_file() -> None:
     first = doc("Mara left", ("Mara", "PER"))
     other = Document("2", "Mara-Teel", words=((0, 9),))
     assert count_mentions(["Mara"], [first, other])["Mara"] == Counter({"PER": 1})

@@ -1,4 +1,4 @@
-"""The rules: the advice changes at the limits, and says why."""
+"""The rules: the advice changes at each threshold and gives its reasons."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def gold(entities: int) -> Size:
     return Size(50, 1000, entities, LABELS, 0.0)
 
 
-def taught(entities: int, **more: object) -> DataProfile:
+def with_gold(entities: int, **more: object) -> DataProfile:
     """Gold of weak's labels beside weak."""
     return DataProfile(weak=WEAK, gold=gold(entities), gold_entities=entities, **more)  # type: ignore[arg-type]
 
 
-def judged(missing: float, right: float | None = 1.0, **more: object) -> DataProfile:
+def with_dev(missing: float, right: float | None = 1.0, **more: object) -> DataProfile:
     given = {"missing_rate": missing, "unlabeled_rate": missing, "precision": right, **more}
     return DataProfile(weak=WEAK, dev=DEV, reference="dev", **given)  # type: ignore[arg-type]
 
@@ -52,18 +52,18 @@ def surely(value: float, of: int = 500) -> Share:
 
 
 @pytest.mark.parametrize(
-    ("seen", "recipe"),
+    ("data", "recipe"),
     [
-        (judged(0.0), "trust"),
-        (judged(MAX_MISSING), "trust"),
-        (judged(MAX_MISSING + EPS), "ensemble"),
-        (judged(1.0), "ensemble"),
-        (judged(0.0, MIN_PRECISION), "trust"),
-        (judged(0.0, MIN_PRECISION - EPS), "roster"),
-        (judged(0.9, MIN_PRECISION - EPS), "roster"),
-        (judged(0.3, None), "ensemble"),
-        (judged(0.3, None, type_conflicts=surely(MAX_CONFLICTS)), "roster"),
-        (judged(0.3, 1.0, type_conflicts=surely(MAX_CONFLICTS)), "ensemble"),
+        (with_dev(0.0), "trust"),
+        (with_dev(MAX_MISSING), "trust"),
+        (with_dev(MAX_MISSING + EPS), "ensemble"),
+        (with_dev(1.0), "ensemble"),
+        (with_dev(0.0, MIN_PRECISION), "trust"),
+        (with_dev(0.0, MIN_PRECISION - EPS), "roster"),
+        (with_dev(0.9, MIN_PRECISION - EPS), "roster"),
+        (with_dev(0.3, None), "ensemble"),
+        (with_dev(0.3, None, type_conflicts=surely(MAX_CONFLICTS)), "roster"),
+        (with_dev(0.3, 1.0, type_conflicts=surely(MAX_CONFLICTS)), "ensemble"),
         (DataProfile(weak=WEAK), "ensemble"),
         (DataProfile(weak=WEAK, unlabeled_mentions=share(0.0)), "ensemble"),
         (DataProfile(weak=WEAK, unlabeled_mentions=share(0.4)), "ensemble"),
@@ -72,43 +72,43 @@ def surely(value: float, of: int = 500) -> Share:
         (DataProfile(weak=WEAK, type_conflicts=share(MAX_CONFLICTS + EPS, 10**6)), "roster"),
         (DataProfile(weak=WEAK, type_conflicts=share(MAX_CONFLICTS, MIN_ENTITIES - 1)), "ensemble"),
         (DataProfile(weak=WEAK, weak_complete=True), "trust"),
-        (judged(0.8, weak_complete=True), "trust"),
+        (with_dev(0.8, weak_complete=True), "trust"),
         (DataProfile(gold=gold(5)), "supervised"),
         (DataProfile(weak=Size(9, 99, 0, (), 0.0), gold=gold(5)), "supervised"),
-        (taught(MIN_GOLD_ENTITIES, in_gold=GOLD_COVERAGE), "supervised"),
-        (taught(MIN_GOLD_ENTITIES, in_gold=GOLD_COVERAGE - EPS), "needle"),
-        (taught(MIN_GOLD_ENTITIES - 1), "ensemble"),
-        (taught(MIN_GOLD_ENTITIES, reference="gold", missing_rate=0.3), "needle"),
+        (with_gold(MIN_GOLD_ENTITIES, in_gold=GOLD_COVERAGE), "supervised"),
+        (with_gold(MIN_GOLD_ENTITIES, in_gold=GOLD_COVERAGE - EPS), "needle"),
+        (with_gold(MIN_GOLD_ENTITIES - 1), "ensemble"),
+        (with_gold(MIN_GOLD_ENTITIES, reference="gold", missing_rate=0.3), "needle"),
         (DataProfile(weak=WEAK, gold=gold(MIN_GOLD_ENTITIES)), "ensemble"),  # of other labels, or incomplete
     ],
 )
-def test_each_rule_at_its_limit(seen: DataProfile, recipe: str) -> None:
-    assert advise(seen, "hf:some").recipe == recipe
-    assert advise(seen).recipe == ("ensemble" if recipe == "roster" else recipe), "roster needs a pre-trained encoder"
+def test_each_rule_at_its_threshold(data: DataProfile, recipe: str) -> None:
+    assert advise(data, "hf:some").recipe == recipe
+    assert advise(data).recipe == ("ensemble" if recipe == "roster" else recipe), "roster needs a pre-trained encoder"
 
 
-def test_little_gold_is_only_looked_at() -> None:
+def test_little_gold_is_only_a_reference() -> None:
     estimates = {"reference": "gold", "missing_rate": 0.3, "unlabeled_rate": 0.3, "precision": 1.0}
-    advice = advise(taught(MIN_GOLD_ENTITIES - 1, **estimates))
+    advice = advise(with_gold(MIN_GOLD_ENTITIES - 1, **estimates))
     assert advice.recipe == "ensemble"
     assert any("only used to estimate" in note for note in advice.notes)
-    assert not any("only used to estimate" in note for note in advise(taught(MIN_GOLD_ENTITIES)).notes)
+    assert not any("only used to estimate" in note for note in advise(with_gold(MIN_GOLD_ENTITIES)).notes)
 
 
-def test_a_threshold_is_chosen_on_dev_only_where_there_is_dev() -> None:
-    assert advise(judged(0.0)).settings == ("head.threshold=dev",)
+def test_the_decision_threshold_is_tuned_only_with_dev() -> None:
+    assert advise(with_dev(0.0)).settings == ("head.threshold=dev",)
     assert advise(DataProfile(weak=WEAK, weak_complete=True)).settings == ()
 
 
-@pytest.mark.parametrize("seen", [DataProfile(), DataProfile(weak=Size(9, 99, 0, (), 0.0)), DataProfile(dev=DEV)])
-def test_nothing_to_learn_from_is_said_in_one_sentence(seen: DataProfile) -> None:
+@pytest.mark.parametrize("data", [DataProfile(), DataProfile(weak=Size(9, 99, 0, (), 0.0)), DataProfile(dev=DEV)])
+def test_data_without_labels_is_an_error(data: DataProfile) -> None:
     with pytest.raises(TrainingError, match=r"no labeled spans.*lacuner annotate"):
-        advise(seen)
+        advise(data)
 
 
 def everything() -> list[Advice]:
-    judges = [judged(missing, right) for missing in (0.0, 0.3, 0.9) for right in (None, 0.5, 1.0)]
-    names = [judged(0.5, unlabeled_mentions=share(value)) for value in (0.05, 0.5)]
+    judges = [with_dev(missing, right) for missing in (0.0, 0.3, 0.9) for right in (None, 0.5, 1.0)]
+    names = [with_dev(0.5, unlabeled_mentions=share(value)) for value in (0.05, 0.5)]
     blind = [DataProfile(weak=WEAK, unlabeled_mentions=each) for each in (None, share(0.0), share(0.4))]
     others = [
         DataProfile(weak=WEAK, type_conflicts=share(0.6)),
@@ -116,15 +116,15 @@ def everything() -> list[Advice]:
         DataProfile(gold=gold(9)),
     ]
     others += [
-        judged(0.5, weak_complete=True),
-        judged(0.2, labels_not_in_reference=("X",), in_dev=0.4),
+        with_dev(0.5, weak_complete=True),
+        with_dev(0.2, labels_not_in_reference=("X",), in_dev=0.4),
         DataProfile(weak=WEAK, dev=DEV, reference_gaps=0.5),
     ]
-    every = (*judges, *names, *blind, *others, taught(500))
-    return [advise(seen, encoder) for seen in every for encoder in ("tiny", "hf:some")]
+    every = (*judges, *names, *blind, *others, with_gold(500))
+    return [advise(data, encoder) for data in every for encoder in ("tiny", "hf:some")]
 
 
-def test_every_advice_can_be_followed_and_explains_itself() -> None:
+def test_every_advice_is_valid_and_gives_reasons() -> None:
     found = everything()
     assert {advice.recipe for advice in found} == {
         "trust", "ensemble", "roster", "needle", "supervised",
@@ -137,12 +137,12 @@ def test_every_advice_can_be_followed_and_explains_itself() -> None:
             assert "None" not in sentence
 
 
-def test_what_was_seen_is_in_the_reasons() -> None:
-    assert "about 47 % of the entities" in advise(judged(0.471)).reasons[0]
-    assert "about 60 % of the labels are wrong" in advise(judged(0.5, 0.4)).reasons[0]
-    by_name = advise(judged(0.5, unlabeled_mentions=share(0.02)))
+def test_reasons_and_notes_give_the_figures() -> None:
+    assert "about 47 % of the entities" in advise(with_dev(0.471)).reasons[0]
+    assert "about 60 % of the labels are wrong" in advise(with_dev(0.5, 0.4)).reasons[0]
+    by_name = advise(with_dev(0.5, unlabeled_mentions=share(0.02)))
     assert "whole names are missing" in by_name.reasons[0] and any("suspects.tsv" in note for note in by_name.notes)
-    at_random = advise(judged(0.5, unlabeled_mentions=share(0.5)))
+    at_random = advise(with_dev(0.5, unlabeled_mentions=share(0.5)))
     assert "mentions of all names" in at_random.reasons[0] and not at_random.notes
     assert (
         "40 % of the other mentions of labeled names have no label"
@@ -153,30 +153,32 @@ def test_what_was_seen_is_in_the_reasons() -> None:
     assert any("labeled entities, more labels" in note for note in advise(DataProfile(weak=few)).notes)
     unlike = DataProfile(weak=WEAK, dev=Size(9, 99, 90, ("X",), 0.0), labels_not_in_weak=("X",))
     assert any("no label in common" in note for note in advise(unlike).notes)
-    assert any("Weak has no entity labeled X" in note for note in advise(judged(0.2, labels_not_in_weak=("X",))).notes)
-    assert not any("labeled X" in note for note in advise(taught(500, labels_not_in_weak=("X",))).notes), (
+    assert any(
+        "Weak has no entity labeled X" in note for note in advise(with_dev(0.2, labels_not_in_weak=("X",))).notes
+    )
+    assert not any("labeled X" in note for note in advise(with_gold(500, labels_not_in_weak=("X",))).notes), (
         "gold teaches it"
     )
 
 
-def test_gold_without_an_entity_may_be_another_kind_of_file() -> None:
-    seen = DataProfile(weak=WEAK, gold=Size(490, 1254, 0, (), 0.0))
-    assert any("no entity in gold: a column file" in note for note in advise(seen).notes)
+def test_gold_without_entities_may_be_a_column_file() -> None:
+    data = DataProfile(weak=WEAK, gold=Size(490, 1254, 0, (), 0.0))
+    assert any("no entity in gold: a column file" in note for note in advise(data).notes)
 
 
-def test_where_there_is_much_text_it_should_be_read_first() -> None:
+def test_pretraining_is_recommended_for_large_corpora() -> None:
     for words, said in ((PRETRAINING_WORDS, True), (PRETRAINING_WORDS - 1, False)):
         size = Size(1000, words, 900, LABELS, 0.0)
-        for seen in (DataProfile(weak=size), DataProfile(gold=size)):
-            assert any("lacuner pretrain" in note for note in advise(seen).notes) == said
+        for data in (DataProfile(weak=size), DataProfile(gold=size)):
+            assert any("lacuner pretrain" in note for note in advise(data).notes) == said
 
 
-def test_judges_that_are_none_are_named() -> None:
-    def notes(seen: DataProfile) -> str:
-        return " ".join(advise(seen).notes)
+def test_unusable_reference_data_is_explained() -> None:
+    def notes(data: DataProfile) -> str:
+        return " ".join(advise(data).notes)
 
     assert "because 50 % of the other mentions" in notes(DataProfile(weak=WEAK, dev=DEV, reference_gaps=0.5))
-    assert "Dev has no entity labeled X" in notes(judged(0.2, labels_not_in_reference=("X",)))
-    assert "40 % of the dev documents" in notes(judged(0.2, in_dev=0.4))
-    claims = advise(judged(0.8, weak_complete=True))
+    assert "Dev has no entity labeled X" in notes(with_dev(0.2, labels_not_in_reference=("X",)))
+    assert "40 % of the dev documents" in notes(with_dev(0.2, in_dev=0.4))
+    claims = advise(with_dev(0.8, weak_complete=True))
     assert "but according to dev about 80 %" in claims.reasons[0] and "complete: false" in claims.reasons[1]

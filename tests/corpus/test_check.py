@@ -31,7 +31,7 @@ def problems(*spans: Span, text: str = TEXT) -> list[str]:
         ([Span(0, 99, "A"), Span(0, 5, "B"), Span(2, 4, "C")], ["outside", "whitespace", "misaligned"]),
     ],
 )
-def test_each_kind_is_named(spans: list[Span], kinds: list[str]) -> None:
+def test_each_kind_of_problem_is_reported(spans: list[Span], kinds: list[str]) -> None:
     assert problems(*spans) == kinds
 
 
@@ -61,7 +61,7 @@ def test_a_word_of_a_column_file_has_its_own_line() -> None:
     assert str(problem).startswith("x.conll:13: misaligned: document '1': LOC 15-20 'Halde'")
 
 
-def test_fixing_leaves_only_what_needs_judgement() -> None:
+def test_fix_leaves_only_problems_that_need_a_decision() -> None:
     spans = (
         Span(0, 5, "PER"),
         Span(0, 4, "PER", 0.5),

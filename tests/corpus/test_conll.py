@@ -91,7 +91,7 @@ def test_a_hash_is_a_word_when_it_has_a_tag(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("separator", [",", ";", "|", " ", "\t"])
-def test_separators_are_found_out(tmp_path: Path, separator: str) -> None:
+def test_separators_are_detected(tmp_path: Path, separator: str) -> None:
     docs, _ = read_text(tmp_path, f"Mara{separator}B-PER\nsings{separator}O\n")
     assert found(docs) == [[("Mara", "PER")]]
 
@@ -130,7 +130,7 @@ def test_words_without_tags(tmp_path: Path) -> None:
         ("a\tO\n#wow\n", 2, "1 columns"),
     ],
 )
-def test_mistakes_have_a_line(tmp_path: Path, text: str, line: int, words: str) -> None:
+def test_errors_name_the_line(tmp_path: Path, text: str, line: int, words: str) -> None:
     with pytest.raises(CorpusError, match=words) as caught:
         read_text(tmp_path, text)
     assert caught.value.line == line
@@ -171,7 +171,7 @@ def test_an_empty_file_has_no_documents(tmp_path: Path) -> None:
     assert read_text(tmp_path, "\n\n \n")[0] == []
 
 
-def test_what_would_break_a_line_is_changed_and_counted(tmp_path: Path) -> None:
+def test_characters_that_break_a_line_are_replaced_and_counted(tmp_path: Path) -> None:
     doc = Document("1", "a\tb", ((0, 3),), (Span(0, 3, "X\tY"),))
     lost = write([doc], tmp_path / "x.conll")
     assert lost.counts["word changed: it would break its line"] == 1

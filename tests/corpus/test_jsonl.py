@@ -17,7 +17,7 @@ def read_rows(tmp_path: Path, *rows: Any) -> list[Document]:
     return list(read(path))
 
 
-def test_our_form_with_all_states(tmp_path: Path) -> None:
+def test_our_format_with_all_states(tmp_path: Path) -> None:
     row = {
         "id": "a",
         "text": "Mara in Oslo",
@@ -50,7 +50,7 @@ def test_tokens_with_tags_or_spans_or_text(tmp_path: Path) -> None:
     assert docs[3].text == "Mara in  Oslo"
 
 
-def test_spans_where_other_tools_put_them(tmp_path: Path) -> None:
+def test_span_keys_of_other_tools(tmp_path: Path) -> None:
     docs = read_rows(
         tmp_path,
         {"text": "Mara in Oslo", "label": [[0, 4, "PER"]]},
@@ -93,14 +93,14 @@ def test_spans_where_other_tools_put_them(tmp_path: Path) -> None:
         ({"tokens": ["a"], "text": "a c"}, "continues after"),
     ],
 )
-def test_mistakes_have_a_line_and_a_sentence(tmp_path: Path, row: Any, words: str) -> None:
+def test_errors_name_line_and_problem(tmp_path: Path, row: Any, words: str) -> None:
     with pytest.raises(CorpusError, match=words) as caught:
         read_rows(tmp_path, {"text": "fine"}, row)
     assert caught.value.line == 2
     assert str(caught.value).startswith(f"{tmp_path / 'x.jsonl'}:2: ")
 
 
-def test_the_file_says_complete_or_the_role_does(tmp_path: Path) -> None:
+def test_complete_from_the_file_or_from_the_role(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"text": "a", "complete": false}\n{"text": "b"}\n')
     assert [doc.complete for doc in read(tmp_path / "x.jsonl", complete=True)] == [False, True]
     assert [doc.complete for doc in read(tmp_path / "x.jsonl")] == [False, None]
@@ -120,7 +120,7 @@ def test_a_failing_writer_leaves_the_old_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["x.jsonl"]
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_without_write_permission_is_a_corpus_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CorpusError, match="cannot write"):
         write([Document("1", "a")], tmp_path / "file" / "x.jsonl")

@@ -26,7 +26,7 @@ def test_lines_and_numbers_do_not_depend_on_blocks(tmp_path: Path, monkeypatch: 
     ("data", "line", "word"),
     [(b"a\nb\n\xff\n", 3, "utf-8"), (b"a\nb\nc\0d\n", 3, "NUL"), (b"a\n\xe5\x8c", 2, "utf-8")],
 )
-def test_what_is_no_text_is_named_with_its_line(
+def test_undecodable_bytes_are_reported_with_their_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, data: bytes, line: int, word: str
 ) -> None:
     monkeypatch.setattr(lines, "BLOCK", block)
@@ -37,7 +37,7 @@ def test_what_is_no_text_is_named_with_its_line(
     assert (caught.value.file, caught.value.line) == (str(path), line)
 
 
-def test_utf16_is_recognised_and_can_be_named(tmp_path: Path) -> None:
+def test_utf16_is_recognised_and_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("eins\nzwei", encoding="utf-16")
     with pytest.raises(CorpusError, match="UTF-16"):
@@ -46,20 +46,20 @@ def test_utf16_is_recognised_and_can_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["no-such", "rot13", "base64"])
-def test_an_encoding_that_is_none(tmp_path: Path, encoding: str) -> None:
+def test_unknown_encodings(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "x").write_text("a")
     with pytest.raises(CorpusError, match=f"no encoding called '{encoding}'"):
         all_lines(tmp_path / "x", encoding=encoding)
 
 
-def test_a_line_without_end_is_refused_in_time(tmp_path: Path) -> None:
+def test_overlong_lines_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("short\n" + "x" * 5000)
     with pytest.raises(CorpusError, match="longer than 1,000 characters") as caught:
         all_lines(tmp_path / "x", limit=1000)
     assert caught.value.line == 2
 
 
-def test_a_whole_text_is_left_as_it_is(tmp_path: Path) -> None:
+def test_read_text_keeps_line_ends(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
     assert read_text(tmp_path / "x") == "a\r\nb\r\n"
     with pytest.raises(CorpusError, match="longer than"):

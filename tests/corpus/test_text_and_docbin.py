@@ -10,7 +10,7 @@ from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 
 
-def test_a_folder_is_a_document_a_file(tmp_path: Path) -> None:
+def test_a_folder_has_one_document_per_file(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "2.txt").write_bytes(b"second\r\nline\n")
     (tmp_path / "a.txt").write_text("first")
@@ -27,7 +27,7 @@ def test_other_files_of_a_folder_are_counted(tmp_path: Path) -> None:
     assert lost.counts == {"file without the ending .txt not read": 1}
 
 
-def test_missing_beside_annotated_words_is_incomplete_whatever_the_role(tmp_path: Path) -> None:
+def test_missing_tags_make_a_docbin_incomplete_whatever_the_role(tmp_path: Path) -> None:
     import spacy
     from spacy.tokens import DocBin
     from spacy.tokens import Span as SpacySpan
@@ -44,12 +44,12 @@ def test_numbers_beyond_64_bits_survive_in_meta(tmp_path: Path) -> None:
     assert list(read(tmp_path / "x.spacy")) == [doc]
 
 
-def test_a_file_is_a_document_a_line(tmp_path: Path) -> None:
+def test_a_file_has_one_document_per_line(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("one\n\ntwo\n")
     assert [(doc.id, doc.text) for doc in read(tmp_path / "x.txt")] == [("1", "one"), ("3", "two")]
 
 
-def test_a_folder_without_text_is_said(tmp_path: Path) -> None:
+def test_a_folder_without_texts_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"no \.txt file"):
         list(read(tmp_path))
 
@@ -62,7 +62,7 @@ def test_one_bad_file_of_a_folder_does_not_hide_the_others(tmp_path: Path) -> No
     assert [error.file for error in errors] == [str(tmp_path / "a.txt")]
 
 
-def test_docbin_of_others_with_span_groups(tmp_path: Path) -> None:
+def test_docbin_with_span_groups_of_other_tools(tmp_path: Path) -> None:
     import spacy
     from spacy.tokens import DocBin
     from spacy.tokens import Span as SpacySpan
@@ -81,7 +81,7 @@ def test_docbin_of_others_with_span_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"junk", zlib.compress(b"junk"), zlib.compress(b"\x80")])
-def test_a_damaged_docbin_is_one_sentence(tmp_path: Path, data: bytes) -> None:
+def test_a_damaged_docbin_is_a_corpus_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.spacy").write_bytes(data)
     with pytest.raises(CorpusError, match="not a DocBin"):
         list(read(tmp_path / "x.spacy"))

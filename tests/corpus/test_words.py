@@ -33,7 +33,7 @@ def test_words_of_many_scripts(text: str, words: list[str]) -> None:
     assert [text[start:end] for start, end in split_words(text)] == words
 
 
-def test_words_are_split_once_and_given_words_stay() -> None:
+def test_words_are_split_once_and_words_of_the_file_stay() -> None:
     doc = Document("1", "New York")
     assert words_of(doc) is words_of(doc) is doc.words
     given = Document("1", "New York", ((0, 8),))
@@ -55,7 +55,7 @@ def test_joining(tokens: list[str], text: str) -> None:
     assert join_words(tokens)[0] == text
 
 
-def test_words_between_spaces_if_asked(tmp_path: Path) -> None:
+def test_words_split_at_spaces(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"text": "Mara\'s  cat ."}\n{"text": "ab", "words": [[0, 1], [1, 2]]}\n')
     first, second = read(tmp_path / "x.jsonl", options=ReadOptions(words="space"))
     assert first.words == ((0, 6), (8, 11), (12, 13))

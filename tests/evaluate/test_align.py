@@ -37,12 +37,12 @@ def test_documents_are_aligned_by_order_then_by_text() -> None:
         (docs("a"), [Document("a", "text b")], "from character 5 on"),
     ],
 )
-def test_half_of_the_documents_is_no_score(gold: list[Document], other: list[Document], words: str) -> None:
+def test_documents_on_one_side_only_are_an_error(gold: list[Document], other: list[Document], words: str) -> None:
     with pytest.raises(CorpusError, match=words):
         list(align(gold, other))
 
 
-def test_white_space_that_a_column_file_has_lost_is_named() -> None:
+def test_differences_in_white_space_are_explained() -> None:
     gold, found = Document("1", "Mara Teel left ."), Document("1", "Mara Teel left.")
     with pytest.raises(CorpusError, match=r"other white space in the other corpus, from character 14 on; column files"):
         list(align([gold], [found]))

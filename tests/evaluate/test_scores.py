@@ -25,7 +25,7 @@ def test_counts_of_every_kind() -> None:
     assert scores.incomplete == 0
 
 
-def test_nothing_there_and_nothing_found() -> None:
+def test_no_gold_and_no_predictions() -> None:
     empty = replace(GOLD, spans=())
     scores = score([empty], [empty])
     assert (scores.exact.precision, scores.exact.recall, scores.exact.f1) == (0, 0, 0)
@@ -48,7 +48,7 @@ def test_incomplete_gold_is_marked_and_precision_is_a_range() -> None:
     assert scores.as_json()["gold_complete"] is False
 
 
-def test_unsure_gold_is_never_a_mistake() -> None:
+def test_predictions_on_unsure_spans_are_unjudged() -> None:
     gold = replace(GOLD, unsure=(Span(10, 14, ""),))
     scores = score([gold], [replace(GOLD, spans=(*GOLD.spans, Span(10, 14, "LOC"), Span(22, 25, "LOC")))])
     assert (scores.incomplete, scores.unjudged, scores.final) == (0, 1, False)
@@ -64,7 +64,7 @@ def test_long_documents_are_scored_in_time() -> None:
     assert time.perf_counter() - start < 10
 
 
-def test_spans_that_do_not_fit_the_words_are_counted_and_said() -> None:
+def test_spans_that_do_not_fit_the_words_are_recorded_as_lost() -> None:
     guess = replace(GOLD, spans=(Span(1, 9, "PER"),))
     scores = score([GOLD], [guess])
     assert scores.exact.predicted == 1

@@ -40,12 +40,12 @@ def test_bootstrap_agrees_with_all_draws() -> None:
     assert [found.low, found.high] == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.03)
 
 
-def test_the_same_system_does_not_differ() -> None:
+def test_a_system_does_not_differ_from_itself() -> None:
     found = compare(A, A)
     assert (found.difference, found.bootstrap, found.randomisation) == (0.0, 1.0, 1.0)
 
 
-def test_a_clear_difference_is_seen_and_has_a_sign() -> None:
+def test_a_clear_difference_is_significant_and_signed() -> None:
     good, bad = np.tile([[3, 3, 3]], (200, 1)), np.tile([[1, 3, 3], [2, 3, 3]], (100, 1))
     found = compare(good, bad)
     assert found.difference == pytest.approx(0.5) == -compare(bad, good).difference
@@ -84,6 +84,6 @@ def test_counts_add_up_to_the_score() -> None:
 
 
 @pytest.mark.parametrize("bad", [A[:3], A[:, :2], A[:0]])
-def test_other_sentences_are_refused(bad: np.ndarray) -> None:
+def test_counts_of_other_sentences_are_refused(bad: np.ndarray) -> None:
     with pytest.raises(ValueError, match="same sentences"):
         compare(bad, A if len(bad) else bad)

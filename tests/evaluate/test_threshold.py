@@ -42,7 +42,7 @@ def test_no_threshold_is_better(seed: int) -> None:
     assert count.f1 == pytest.approx(max(tried))
 
 
-def test_what_is_equally_good_is_near_a_half() -> None:
+def test_ties_go_to_the_threshold_nearest_to_one_half() -> None:
     gold, _ = documents(0)
     sure = [replace(doc, spans=tuple(span._replace(score=0.99) for span in doc.spans)) for doc in gold]
     assert tune_threshold(gold, sure)[0] == 0.5
@@ -51,7 +51,7 @@ def test_what_is_equally_good_is_near_a_half() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_counting_alone_agrees_with_scoring(seed: int) -> None:
+def test_count_exact_agrees_with_score(seed: int) -> None:
     gold, found = documents(seed)
     assert count_exact(gold, found) == score(gold, found).exact
     assert count_exact([], []) == score([], []).exact

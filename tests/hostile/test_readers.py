@@ -1,4 +1,4 @@
-"""T12: whatever is in the file, a reader gives documents or a CorpusError naming it; time and memory are bounded."""
+"""T12: for any file content, a reader returns documents or raises a CorpusError; time and memory are bounded."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_any_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["jsonl", "conll", "tokens"])
-def test_text_that_nearly_is_the_format(name: str) -> None:
+def test_nearly_valid_text(name: str) -> None:
     pieces = [
         "Mara",
         "\t",

@@ -50,7 +50,7 @@ def test_extremes() -> None:
     assert not any(doc.spans for doc in corrupt(docs, Noise(drop=1)))
 
 
-def test_fate_does_not_depend_on_order_or_company() -> None:
+def test_noise_does_not_depend_on_order_or_other_documents() -> None:
     docs = corpus()
     noise = Noise(drop=0.3, wrong_type=0.2, shift=0.2)
     expected = fates(list(corrupt(docs, noise)))
@@ -62,13 +62,13 @@ def test_fate_does_not_depend_on_order_or_company() -> None:
     assert fates(list(corrupt(docs, Noise(drop=0.3, wrong_type=0.2, shift=0.2, seed=2)))) != expected
 
 
-def test_copies_of_a_sentence_are_drawn_apart() -> None:
+def test_copies_of_a_sentence_get_different_noise() -> None:
     docs = [Document(str(i), "Mara sings", spans=(Span(0, 4, "PER"),)) for i in range(400)]
     left = sum(len(doc.spans) for doc in corrupt(docs, Noise(drop=0.5)))
     assert 150 < left < 250
 
 
-def test_by_surface_a_name_vanishes_everywhere_or_nowhere() -> None:
+def test_by_surface_drops_all_mentions_of_a_name_or_none() -> None:
     docs = corpus()
     weak = list(corrupt(docs, Noise(drop=0.5, by_surface=True, seed=3)))
     left = {doc.text[s.start : s.end] for doc in weak for s in doc.spans}
@@ -78,14 +78,14 @@ def test_by_surface_a_name_vanishes_everywhere_or_nowhere() -> None:
     assert left and gone and not left & gone
 
 
-def test_types_have_rates_of_their_own() -> None:
+def test_drop_rates_by_type() -> None:
     weak = list(corrupt(corpus(), Noise(drop=0.0, drop_types={"LOC": 1.0})))
     assert {span.label for doc in weak for span in doc.spans} == {"PER"}
     with pytest.raises(ConfigError, match="between 0 and 1"):
         list(corrupt([], Noise(drop_types={"LOC": 3})))
 
 
-def test_wrong_types_and_shifted_edges() -> None:
+def test_wrong_types_and_shifted_boundaries() -> None:
     docs = corpus()
     tally: Counter[str] = Counter()
     weak = list(corrupt(docs, Noise(wrong_type=0.25, shift=0.25), tally=tally))

@@ -17,7 +17,7 @@ GOLD = Document(
 )
 
 
-def test_each_entity_has_one_fate() -> None:
+def test_each_entity_counts_as_one_kind() -> None:
     weak = replace(
         GOLD,
         spans=(Span(0, 9, "PER"), Span(15, 21, "PER"), Span(38, 42, "LOC"), Span(51, 55, "LOC"), Span(10, 14, "X")),
@@ -52,7 +52,7 @@ def test_density_counts_sentences_against_the_root_of_their_length() -> None:
     assert result.density.by_length == {0: (2, 2.5)}
 
 
-def test_published_noise_of_the_measuring_data(data: Callable[[str], Path]) -> None:
+def test_published_noise_of_the_benchmark_corpora(data: Callable[[str], Path]) -> None:
     result = measure(read(data("wikigold/train.weak.conll")), read(data("wikigold/train.gold.conll"), complete=True))
     exact = result.scores.exact
     assert [round(100 * value, 1) for value in (exact.precision, exact.recall, exact.f1)] == [47.9, 47.6, 47.8]

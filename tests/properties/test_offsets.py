@@ -1,4 +1,4 @@
-"""T2: offsets never lie. kept + lost == given, and what is kept is what was annotated."""
+"""T2: offsets stay valid: every span is kept as annotated or recorded as lost."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def test_words_cover_every_visible_character_once(text: str) -> None:
 
 
 @given(st.lists(st.text(characters, min_size=1, max_size=5), max_size=8))
-def test_joined_words_stand_where_they_are_said_to(tokens: list[str]) -> None:
+def test_offsets_of_joined_words(tokens: list[str]) -> None:
     text, words = join_words(tokens)
     assert [text[start:end] for start, end in words] == tokens
 
 
 @given(texts)
-def test_words_are_found_again_in_their_text(text: str) -> None:
+def test_find_words_inverts_splitting(text: str) -> None:
     words = split_words(text)
     assert find_words(text, [text[start:end] for start, end in words]) == words
 
@@ -67,7 +67,7 @@ def chunk_lists(draw: st.DrawFn) -> tuple[int, list[Chunk]]:
 
 
 @given(chunk_lists(), st.sampled_from(SCHEMES))
-def test_tags_give_back_the_chunks(case: tuple[int, list[Chunk]], scheme: str) -> None:
+def test_tags_decode_to_the_same_chunks(case: tuple[int, list[Chunk]], scheme: str) -> None:
     length, chunks = case
     if scheme == "IO":  # which cannot tell two chunks of one label that touch
         chunks = [
@@ -81,7 +81,7 @@ def test_tags_give_back_the_chunks(case: tuple[int, list[Chunk]], scheme: str) -
 
 @settings(max_examples=400)
 @given(chunk_lists(), st.integers(1, 20), st.booleans(), st.data())
-def test_windows_read_every_word_and_cut_no_chunk(
+def test_windows_contain_every_word_and_cut_no_chunk(
     case: tuple[int, list[Chunk]], size: int, equal: bool, data: st.DataObject
 ) -> None:
     length, chunks = case

@@ -1,4 +1,4 @@
-"""T3: read(write(docs)) == docs, minus what the writer said it lost."""
+"""T3: read(write(docs)) == docs, except for what the writer reported as lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_format_is_tried() -> None:
 
 
 @given(st.lists(documents(), max_size=4))
-def test_our_own_form_loses_nothing(docs: list[Document]) -> None:
+def test_jsonl_is_lossless(docs: list[Document]) -> None:
     again, lost = round_trip(docs, "jsonl")
     assert again == docs
     assert not len(lost)
@@ -44,7 +44,7 @@ def surfaces(doc: Document, spans: tuple[Span, ...]) -> list[tuple[str, str]]:
 
 @settings(max_examples=200)
 @given(st.lists(documents(), max_size=4), st.sampled_from(["conll", "tokens"]), st.sampled_from(SCHEMES))
-def test_columns_and_tokens_lose_what_they_say(docs: list[Document], name: str, scheme: str) -> None:
+def test_columns_and_tokens_lose_only_what_they_report(docs: list[Document], name: str, scheme: str) -> None:
     again, lost = round_trip(docs, name, scheme)
     expected = []
     for doc in docs:
@@ -106,7 +106,7 @@ def test_plain_text_keeps_the_text(docs: list[Document]) -> None:
         assert [doc.text for doc in again] == [doc.text for doc in docs if doc.text.strip()]
 
 
-def test_touching_spans_in_io_are_declared() -> None:
+def test_adjacent_spans_in_io_are_reported() -> None:
     doc = Document("1", "Mara Halden", ((0, 4), (5, 11)), (Span(0, 4, "X"), Span(5, 11, "X")))
     again, lost = round_trip([doc], "conll", "IO")
     assert lost.counts["spans that touch become one in IO"] == 1

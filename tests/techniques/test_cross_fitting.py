@@ -1,4 +1,4 @@
-"""Cross-fitting and calibration: folds, out-of-fold scores, calibration bins and sentence confidence."""
+"""Cross-fitting: folds and out-of-fold scores, and the confidence of completed sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import TrainingError
-from lacuner.evaluate.calibration import calibrate, exact_match, label_confidence, select_complete
+from lacuner.evaluate.calibration import calibrate, select_complete
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads import build_head
 from lacuner.models.inference import score_corpus
@@ -29,46 +29,6 @@ from lacuner.training.dataset import assign_folds, training_set
 from tests.demo_corpus import demo_corpus
 
 DOCS = demo_corpus().train[:60]
-
-
-def test_a_bin_is_the_share_of_its_sentences() -> None:
-    rng = np.random.default_rng(1)
-    scores = rng.random(1000)
-    right = rng.random(1000) < scores
-    found = calibrate(scores, right, 20)
-    assert len(found.accuracy) == 20 and found.sizes.tolist() == [50] * 20
-    order = np.argsort(scores)
-    for number in range(20):
-        mine = order[50 * number : 50 * (number + 1)]
-        assert found.accuracy[number] == pytest.approx(right[mine].mean())
-        assert (found(scores[mine]) == found.accuracy[number]).all()
-    assert np.abs(found(scores) - scores).mean() < 0.1
-    assert found(np.array([-5.0, 5.0])).tolist() == [found.accuracy[0], found.accuracy[-1]]
-
-
-@pytest.mark.parametrize(("sentences", "bins"), [(1, 1), (9, 1), (40, 4), (500, 50), (5000, 50)])
-def test_few_sentences_have_few_bins(sentences: int, bins: int) -> None:
-    found = calibrate(np.linspace(0, 1, sentences), np.ones(sentences, dtype=bool))
-    assert len(found.accuracy) == bins and found.sizes.sum() == sentences and (found.accuracy == 1).all()
-
-
-def test_scores_that_are_the_same_share_a_bin() -> None:
-    scores = np.array([0.5] * 30 + [1.0] * 70)
-    found = calibrate(scores, np.arange(100) < 15, 10)
-    assert found.sizes.tolist() == [30, 70] and found.accuracy.tolist() == [0.5, 0.0]
-    same = calibrate(np.ones(100), np.arange(100) < 25, 10)
-    assert same.accuracy.tolist() == [0.25]
-
-
-def test_without_held_out_gold_a_score_is_itself() -> None:
-    nothing = calibrate(np.zeros(0), np.zeros(0, dtype=bool))
-    assert nothing(np.array([0.2, 0.9])).tolist() == [0.2, 0.9]
-
-
-def test_confidence_equals_the_formula() -> None:
-    m, p = np.array([0.0, 0.5, 1.0, 0.9]), np.array([0.3, 0.4, 0.0, 0.9])
-    want = [min(0.95, a + (1 - a) * b) for a, b in zip(m, p, strict=True)]
-    assert label_confidence(m, p).tolist() == pytest.approx(want) and max(want) == 0.95
 
 
 def test_folds_are_even_and_copies_stay_together() -> None:
@@ -113,12 +73,6 @@ def test_labels_in_one_fold_only_are_an_error() -> None:
     data = training_set(crf_tagger(docs).model, [], Lost())
     with pytest.raises(TrainingError, match="too few documents with labels for cross-fitting"):
         out_of_fold_scores(docs, data, lambda docs, name: data.model, lambda scores: scores.logits)
-
-
-def test_exact_match_means_every_span_and_nothing_else() -> None:
-    doc = Document("1", "a b c", spans=(Span(0, 1, "X", 0.5), Span(2, 3, "Y")))
-    others = [replace(doc, spans=spans) for spans in (doc.spans[::-1], doc.spans[:1], (*doc.spans, Span(4, 5, "X")))]
-    assert exact_match([doc] * 3, others).tolist() == [True, False, False]
 
 
 def crf_tagger(docs: Sequence[Document]) -> Tagger:
