@@ -1,4 +1,4 @@
-"""Encoders without transformers: the same in every process, in every batch, and for every script."""
+"""Encoders: conformance tests of every row of the table (Hugging Face: `test_huggingface.py`), and each by itself."""
 
 import hashlib
 import json
@@ -12,11 +12,26 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lacuner.config import load_config
+from lacuner.data import Splits
+from lacuner.demo import build
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
-from lacuner.models.encoders import build_encoder
+from lacuner.models import EncoderConfig, Model, Tagger, build_head, load, open_encoder, save
+from lacuner.models.encoders import (
+    ENCODERS,
+    EncoderRow,
+    build_encoder,
+    encoder_fingerprint,
+    is_transformer,
+    parse_encoder_name,
+)
 from lacuner.models.encoders.hashing import GROUPS, word_features
 from lacuner.models.encoders.lstm import LSTMConfig, lstm_from_words
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.ragged import index_words, offsets_of, pad_rows
+from lacuner.models.types import Batch, Features
+from lacuner.recipes import RECIPES
+from lacuner.trainer.train import train
 
 SENTENCES = [
     ["Ada", "met", "Charles", "Babbage", "in", "London", "."],
@@ -39,13 +54,24 @@ def lstm():
     return lstm_from_words(SENTENCES[:2], LSTMConfig(width=12, word=6, character=4))
 
 
+MAKERS = {"tiny": tiny, "lstm": lstm}
+"""Rows of `lacuner.models.encoders.ENCODERS` -> an encoder to run the conformance tests on."""
+ELSEWHERE = {"hf": "tests/models/test_huggingface.py", "run": "below, and tests/pretraining"}
+
+conformance = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def test_every_row_of_the_table_is_tested():
+    assert set(ENCODERS) == {*MAKERS, *ELSEWHERE}
+
+
 def encode(encoder, sentences, indices=None):
     features = encoder.prepare(sentences)
     batch = encoder.collate(features, range(len(sentences)) if indices is None else indices)
     return batch, encoder(batch)
 
 
-@pytest.mark.parametrize("make", [tiny, lstm])
+@conformance
 def test_batches_and_order_change_nothing(make):
     encoder = make().eval()
     batch, vectors = encode(encoder, SENTENCES)
@@ -59,12 +85,12 @@ def test_batches_and_order_change_nothing(make):
         assert torch.allclose(shuffled[[4, 2, 0, 3, 1].index(i), : len(words)], vectors[i, : len(words)], atol=1e-6)
 
 
-@pytest.mark.parametrize("make", [tiny, lstm])
+@conformance
 def test_no_gradient_comes_from_padding(make):
     encoder = make().eval()
     batch, vectors = encode(encoder, SENTENCES)
     vectors[~batch.mask].sum().backward(retain_graph=True)
-    table = encoder.table if hasattr(encoder, "table") else encoder.words.weight
+    table = next(encoder.parameters())
     lone = [words for words in SENTENCES if words]
     encoder.zero_grad()
     _, again = encode(encoder, lone)
@@ -76,24 +102,26 @@ def test_no_gradient_comes_from_padding(make):
     assert torch.allclose(first, table.grad, atol=1e-5)
 
 
-@pytest.mark.parametrize("make", [tiny, lstm])
-def test_made_again_from_its_config(make):
+@conformance
+def test_it_is_rebuilt_from_its_config(make):
     encoder = make().eval()
+    assert encoder.config()["kind"] in {row.kind for row in ENCODERS.values()}
     again = build_encoder(json.loads(json.dumps(encoder.config())), encoder.files()).eval()
     again.load_state_dict(encoder.state_dict())
     assert torch.equal(encode(encoder, SENTENCES)[1], encode(again, SENTENCES)[1])
     assert again.config() == encoder.config()
 
 
-@pytest.mark.parametrize("make", [tiny, lstm])
-def test_nothing_to_read(make):
+@conformance
+def test_empty_sentences_and_an_empty_corpus(make):
     encoder = make()
     assert torch.isfinite(encode(encoder, [[], []])[1]).all()
     assert len(encoder.prepare([])) == 0
-    assert encoder.count(["a", "b"]).tolist() == [1, 1] and encoder.limit is None
+    costs = encoder.prepare([["a", "b"]]).costs
+    assert encoder.count(["a", "b"]).sum() == costs.sum() and (encoder.limit is None or costs.max() <= encoder.limit)
 
 
-@pytest.mark.parametrize("make", [tiny, lstm])
+@conformance
 def test_dropout_only_in_training_and_by_the_seed(make):
     encoder = make().train()
     torch.manual_seed(1)
@@ -206,3 +234,85 @@ def test_bad_configs_are_refused():
             build_encoder({**good, **change})
     with pytest.raises(ConfigError):
         LSTMConfig(layers=10**6)
+
+
+@pytest.mark.parametrize("name", ["huge", "tiny:x", "hf", "hf:", "run:", ":x", ""])
+def test_an_unknown_encoder_is_refused_with_the_rows_of_the_table(name):
+    for ask in (parse_encoder_name, encoder_fingerprint, lambda name: is_transformer(EncoderConfig(name=name))):
+        with pytest.raises(ConfigError, match="tiny, lstm, hf:NAME_OR_PATH, run:PATH"):
+            ask(name)
+
+
+def save_tagger(encoder, folder):
+    tagger = Tagger(Model(encoder, build_head({"kind": "span", "labels": ["LOC"]}, encoder.width)))
+    save(tagger, folder)
+    return tagger
+
+
+def test_whether_a_run_has_a_transformer_is_read_from_its_config_alone(tmp_path):
+    save_tagger(tiny(), tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    config = EncoderConfig(name=f"run:{tmp_path}")
+    assert not is_transformer(config), "tiny has the settings of training from scratch, even if it was pre-trained"
+    text = (tmp_path / "config.json").read_text().replace('"kind": "tiny"', '"kind": "pretrained"')
+    (tmp_path / "config.json").write_text(text)
+    assert is_transformer(config)
+    with pytest.raises(ModelFileError):
+        open_encoder(config, ())
+
+
+class LengthEncoder(torch.nn.Module):
+    """The smallest encoder: an embedding of the word's length."""
+
+    is_transformer, limit, width = False, None, 4
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(10, self.width)
+
+    def count(self, words):
+        return np.ones(len(words), dtype=np.int64)
+
+    def prepare(self, sentences):
+        words, row, lengths = index_words(sentences)
+        sizes = np.array([min(len(word), 9) for word in words], dtype=np.int64)
+        return Features(lengths, lengths, {"sizes": sizes[row] if len(row) else row, "offsets": offsets_of(lengths)})
+
+    def collate(self, features, indices):
+        positions, mask = pad_rows(features.arrays["offsets"], indices)
+        sizes = features.arrays["sizes"][positions] if len(features.arrays["sizes"]) else positions
+        return Batch(torch.from_numpy(mask), {"sizes": torch.from_numpy(sizes)})
+
+    def forward(self, batch):
+        return self.table(batch.tensors["sizes"])
+
+    def config(self):
+        return {"kind": "length"}
+
+    def files(self):
+        return {}
+
+
+def test_an_encoder_is_a_module_and_a_row(tmp_path, monkeypatch):
+    """What CONTRIBUTING.md says: with its row it can be named, trained, saved and loaded."""
+    row = EncoderRow(
+        "length",
+        lambda config, place, docs: LengthEncoder(),
+        kind="length",
+        build=lambda settings, files: LengthEncoder(**settings),
+    )
+    monkeypatch.setitem(ENCODERS, "length", row)
+    monkeypatch.setitem(MAKERS, "length", LengthEncoder)
+    test_every_row_of_the_table_is_tested()
+    test_batches_and_order_change_nothing(LengthEncoder)
+    test_it_is_rebuilt_from_its_config(LengthEncoder)
+    test_no_gradient_comes_from_padding(LengthEncoder)
+    test_empty_sentences_and_an_empty_corpus(LengthEncoder)
+    torch.manual_seed(1)
+    tagger = save_tagger(open_encoder(EncoderConfig(name="length"), ()), tmp_path / "model")
+    text = "Ada met Charles Babbage in London ."
+    again = Tagger(Model(open_encoder(EncoderConfig(name=f"run:{tmp_path}"), ()), tagger.model.head))
+    assert load(tmp_path)(text).spans == tagger(text).spans == again(text).spans
+    config = load_config(RECIPES["trust"].Config, settings=["encoder.name=length", "train.epochs=1"])
+    train("trust", Splits(weak=build().train[:20]), tmp_path / "run", config)
+    assert load(tmp_path / "run").model.encoder.config() == {"kind": "length"}

@@ -49,7 +49,7 @@ def loss_of(scores, targets):
 
 
 @pytest.mark.parametrize("name", sorted(HEADS))
-def test_every_head_learns_its_targets_by_heart_and_decodes_them(name):
+def test_every_head_memorises_its_targets_and_decodes_them(name):
     torch.manual_seed(0)
     head = HEADS[name]()
     vectors, mask = vectors_and_mask()

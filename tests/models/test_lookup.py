@@ -1,4 +1,4 @@
-"""Names learned by heart."""
+"""The lookup tagger: exact matches of the labelled names."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from lacuner.data import Lost
-from lacuner.losses import crf_loss, cross_entropy
+from lacuner.losses.crf import crf_loss
+from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead

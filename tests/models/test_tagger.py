@@ -1,4 +1,4 @@
-"""T5 (nothing is unread), T14 (canaries), and model folders that are damaged or hostile (T1 b)."""
+"""Taggers read every word; model folders check regression scores, and refuse damaged or hostile files."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_batches_of_any_size_give_the_same(tmp_path: Path) -> None:
             assert np.allclose([s.score for s in a.spans], [s.score for s in b.spans], atol=1e-5)
 
 
-def test_batches_fit_the_budget_and_lose_nobody() -> None:
+def test_batches_fit_the_budget_and_drop_no_sentence() -> None:
     costs = np.random.default_rng(1).integers(0, 50, 300)
     for budget in (1, 60, 500):
         batches = budget_batches(costs, np.argsort(costs), budget)

@@ -20,15 +20,11 @@ def check_rate(rate: float) -> float:
 
 
 def drop_features(vectors: Tensor, rate: float, training: bool) -> Tensor:
-    """Zero a share of the features of `[sentences, words, features]`, one draw per sentence."""
+    """Zero a share of the features of `[sentences, words, features]`, one draw per sentence.
+
+    A matrix `[rows, features]` gets ordinary dropout, drawn faster than torch draws on a CPU.
+    """
     if not training or rate == 0:
         return vectors
-    keep = torch.rand(vectors.shape[0], 1, vectors.shape[2], device=vectors.device) >= rate
-    return vectors * (keep.to(vectors.dtype) / (1 - rate))
-
-
-def drop_values(vectors: Tensor, rate: float, training: bool) -> Tensor:
-    """Ordinary dropout, drawn faster than torch draws on a CPU."""
-    if not training or rate == 0:
-        return vectors
-    return vectors * ((torch.rand(vectors.shape, device=vectors.device) >= rate).to(vectors.dtype) / (1 - rate))
+    shape = vectors.shape if vectors.dim() == 2 else (vectors.shape[0], 1, vectors.shape[2])
+    return vectors * ((torch.rand(shape, device=vectors.device) >= rate).to(vectors.dtype) / (1 - rate))

@@ -80,11 +80,7 @@ def span_entropy(logits: Tensor) -> Tensor:
     >>> span_entropy(torch.tensor([[0.0, 0.0], [2.0, 0.0]]))
     tensor([0.6931, 0.3653])
     """
-    return _entropy(logits.detach().float().softmax(dim=-1))
-
-
-def _entropy(probs: Tensor) -> Tensor:
-    entropy: Tensor = torch.special.entr(probs).sum(dim=-1)
+    entropy: Tensor = torch.special.entr(logits.detach().float().softmax(dim=-1)).sum(dim=-1)
     return entropy
 
 
@@ -96,4 +92,4 @@ def sampling_weights(logits: Tensor, mu: float, margin: Margin) -> Tensor:
     """
     probs = logits.detach().float().softmax(dim=-1)
     best = probs.max(dim=-1).values if margin == "all" else probs[..., 1:].max(dim=-1).values
-    return _entropy(probs) * (1 + probs[..., 0] - best) ** mu
+    return span_entropy(logits) * (1 + probs[..., 0] - best) ** mu

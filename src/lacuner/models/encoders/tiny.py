@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lacuner.errors import ConfigError
-from lacuner.models.dropout import check_rate, drop_features, drop_values
+from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.encoders.hashing import GROUPS, word_features
 from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions
 from lacuner.models.types import Batch, Features
@@ -169,7 +169,7 @@ class TinyEncoder(nn.Module):
             keep = torch.ones(len(bags), len(GROUPS), 1, device=bags.device)
             keep[dropped, GROUPS.index("norm")] = 0
             bags = bags * keep
-        return functional.glu(self.mix(drop_values(bags.flatten(1), settings.feature_dropout, self.training)), dim=-1)
+        return functional.glu(self.mix(drop_features(bags.flatten(1), settings.feature_dropout, self.training)), dim=-1)
 
     def config(self) -> dict[str, Any]:
         return {"kind": "tiny", **asdict(self.settings)}
