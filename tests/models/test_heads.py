@@ -8,6 +8,7 @@ from lacuner.data import Lost
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
+from lacuner.models import heads
 from lacuner.models.heads import build_head
 from lacuner.models.heads import span as span_module
 from lacuner.models.heads.crf import CRFHead
@@ -46,6 +47,10 @@ def vectors_and_mask(seed=0):
 
 def loss_of(scores, targets):
     return (crf_loss if isinstance(scores, CRFScores) else cross_entropy)(scores, targets)
+
+
+def test_every_row_of_the_table_is_tested():
+    assert {make().config()["kind"] for make in HEADS.values()} == set(heads.HEADS)
 
 
 @pytest.mark.parametrize("name", sorted(HEADS))

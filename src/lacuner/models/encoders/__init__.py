@@ -1,7 +1,7 @@
 """Encoders, one module each, and the one table of them.
 
 To add an encoder: (1) its module in this folder, an `nn.Module` with the methods of `lacuner.models.types.Encoder`;
-(2) its row in `ENCODERS`; (3) its entry in `ENCODERS` of `tests/models/test_encoders.py`, the conformance tests.
+(2) its row in `ENCODERS`; (3) its entry in `MAKERS` of `tests/models/test_encoders.py`, the conformance tests.
 """
 
 from __future__ import annotations
