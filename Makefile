@@ -41,9 +41,9 @@ check: $(READY)  ## ruff and mypy
 	@$(BIN)/mypy
 
 docs: .venv/.docs  ## build the documentation as a static site in build/site
-	@$(BIN)/python docs/generate.py build/docs
-	@$(BIN)/mkdocs build --quiet --strict
-	@echo "open build/site/index.html"
+	@$(BIN)/python scripts/generate_docs.py build/docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "build/site/index.html; for the search: $(BIN)/python -m http.server -d build/site"
 
 .venv/.docs: $(READY)
 	$(PIP) -e '.[docs]'
