@@ -76,7 +76,7 @@ def labelling(gold: bool = True, more: bool = False) -> AnnotationReport:
         sources=sources,
         examples=examples,
         lint_rows=lint(sources[0], statistics, precision=precision if gold else None),
-        measured=measure(weak, truth) if gold else None,
+        gold_scores=measure(weak, truth).as_json() if gold else None,
     )
 
 

@@ -99,7 +99,7 @@ def report(bad: str) -> str:
         sources=[source],
         examples=examples,
         lint_rows=[row],
-        measured=measure(weak, gold),
+        gold_scores=measure(weak, gold).as_json(),
         lost={"writing": other},
         problems=[f"{bad}: {bad}"],
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from lacuner.annotate.lint import LintRow, format_stop_list
 from lacuner.annotate.sources import Source
@@ -151,12 +151,6 @@ def _rank(seed: int, span: Span) -> int:
     return zlib.crc32(b"%d %d" % span[:2], seed)
 
 
-class Measured(Protocol):
-    """Weak labels measured against gold: a `lacuner.noise.Measurement` (which this layer must not import)."""
-
-    def as_json(self) -> dict[str, Any]: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class AnnotationReport:
     """The contents of a report about a run of `annotate`."""
@@ -168,7 +162,8 @@ class AnnotationReport:
     sources: Sequence[Source]
     examples: ExampleSampler
     lint_rows: Sequence[LintRow] = ()
-    measured: Measured | None = None
+    gold_scores: Mapping[str, Any] | None = None
+    """The noise of the weak labels, measured against gold: `lacuner.noise.Measurement.as_json()`."""
     lost: Mapping[str, Lost] = field(default_factory=dict)
     """What the other steps dropped, by the name of the step. (What labelling dropped is in the statistics.)"""
     problems: Sequence[str] = ()
@@ -177,7 +172,7 @@ class AnnotationReport:
 
 def report_json(report: AnnotationReport) -> dict[str, Any]:
     """The report as one JSON object."""
-    statistics, measured = report.statistics, report.measured
+    statistics = report.statistics
     steps = {"labelling": statistics.lost, **report.lost}
     return {
         "title": report.title,
@@ -201,7 +196,7 @@ def report_json(report: AnnotationReport) -> dict[str, Any]:
         "problems": list(report.problems),
         "lost": {step: dict(lost) for step, lost in steps.items()},
         "lost_spans": [row._asdict() for lost in steps.values() for row in lost.spans[:MAX_ROWS]],
-        "gold": None if measured is None else measured.as_json(),
+        "gold": report.gold_scores,
         "gold_uncounted": report.examples.uncounted,
         "missed": report.examples.missed_entities(),
     }

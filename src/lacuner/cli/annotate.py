@@ -83,7 +83,7 @@ def annotate(
         lint_rows=[
             row for source in loaded.sources if source.entries for row in lint_source(source, statistics, precision)
         ],
-        measured=measurement,
+        gold_scores=measurement.as_json() if measurement else None,
         lost={"reading": reader.lost, "writing": lost},
         problems=[*loaded.problems, *missing],
     )
