@@ -7,7 +7,7 @@ mean over labels. A label is never compared with itself, so names that occur onc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
@@ -69,21 +69,27 @@ def unlabeled_share(mentions: LabelCounts) -> Share | None:
     If every mention loses its label with the same probability, this estimates that probability; it is slightly too
     high where names are also ordinary words. It cannot see names of which no mention is labeled.
     """
-    rows = [
-        (labeled, counts[UNLABELED] / (counts.total() - 1))
-        for counts in mentions.values()
-        if counts.total() > 1 and (labeled := counts.total() - counts[UNLABELED])
-    ]
-    return _mean(rows)
+    return _share_of_others(mentions, lambda counts, times: counts[UNLABELED])
 
 
 def conflicting_share(labels: LabelCounts) -> Share | None:
     """Share of the other labels of a name that are of another type."""
+    return _share_of_others(labels, lambda counts, times: counts.total() - times)
+
+
+def self_agreement(mentions: LabelCounts) -> Share | None:
+    """Share of the other mentions of a labeled name that have the same label."""
+    return _share_of_others(mentions, lambda counts, times: times - 1)
+
+
+def _share_of_others(names: LabelCounts, count: Callable[[Counter[str], int], int]) -> Share | None:
+    """Mean over labels of the share of other mentions that `count` selects, given a name's counts and the label's."""
     rows = [
-        (times, (counts.total() - times) / (counts.total() - 1))
-        for counts in labels.values()
+        (times, count(counts, times) / (counts.total() - 1))
+        for counts in names.values()
         if counts.total() > 1
-        for times in counts.values()
+        for label, times in counts.items()
+        if label != UNLABELED
     ]
     return _mean(rows)
 
@@ -95,18 +101,6 @@ def agreement(labels: LabelCounts, mentions: LabelCounts) -> Share | None:
         for name, counts in labels.items()
         if name in mentions and mentions[name].total()
         for label, times in counts.items()
-    ]
-    return _mean(rows)
-
-
-def self_agreement(mentions: LabelCounts) -> Share | None:
-    """The same within one set of documents: the agreement that error-free labels would reach."""
-    rows = [
-        (times, (times - 1) / (counts.total() - 1))
-        for counts in mentions.values()
-        if counts.total() > 1
-        for label, times in counts.items()
-        if label != UNLABELED
     ]
     return _mean(rows)
 

@@ -79,7 +79,11 @@ class Size:
 
 @dataclass(frozen=True)
 class DataProfile:
-    """What is known about training data; None: not given, or not enough data to tell."""
+    """What is known about training data; None: not given, or not enough data to tell.
+
+    >>> DataProfile(unlabeled_rate=0.5, unlabeled_mentions=Share(0.45, of=200)).missing_kind
+    'mentions'
+    """
 
     weak: Size | None = None
     gold: Size | None = None

@@ -39,7 +39,11 @@ _COST = "It trains five models; `negative_sampling` trains one and is usually th
 
 
 class Advice(Config):
-    """A recommended recipe with its reasons."""
+    """A recommended recipe with its reasons.
+
+    >>> Advice(recipe="trust", settings=("head.threshold=dev",), reasons=("Few labels are missing.",)).notes
+    ()
+    """
 
     recipe: str
     settings: tuple[str, ...] = ()

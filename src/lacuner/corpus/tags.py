@@ -72,26 +72,11 @@ def decode(tags: Sequence[str]) -> list[Chunk]:
 
 def decode_strict(tags: Sequence[str], scheme: str) -> list[Chunk]:
     """Decode only chunks that are well-formed in the scheme, like seqeval's strict mode."""
-    begin, _, end, single = tuple(_LETTERS[scheme])
+    chunks = decode(tags)
     if scheme in ("IOB1", "IO"):
-        return decode(tags)
-    chunks: list[Chunk] = []
-    start, label = -1, ""
-    for i, tag in enumerate([*tags, "O"]):
-        letter, kind = tag[0], tag[2:]
-        inside = start >= 0 and kind == label and not (letter in _OPENS or letter == "O")
-        if start >= 0 and not inside:
-            if end == "I":  # this scheme does not mark the end
-                chunks.append(Chunk(start, i, label))
-            start = -1
-        if inside and letter == end != "I":
-            chunks.append(Chunk(start, i + 1, label))
-            start = -1
-        elif letter == begin:
-            start, label = i, kind
-        elif letter == single != "I":
-            chunks.append(Chunk(i, i + 1, kind))
-    return chunks
+        return chunks
+    regular = encode(chunks, len(tags), scheme)
+    return [chunk for chunk in chunks if list(tags[chunk.start : chunk.end]) == regular[chunk.start : chunk.end]]
 
 
 def encode(chunks: Iterable[Chunk], length: int, scheme: str = "IOB2") -> list[str]:

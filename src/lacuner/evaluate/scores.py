@@ -49,7 +49,11 @@ class Count:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of `score`."""
+    """The result of `score`.
+
+    >>> score([], []).final
+    True
+    """
 
     exact: Count
     """Exact match, same boundaries and same type; micro-averaged."""
