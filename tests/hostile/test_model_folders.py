@@ -1,4 +1,4 @@
-"""T1 (b): whatever a model's config asks for, the answer is a sentence, at once and without much memory."""
+"""Whatever the config of a model folder asks for, loading it fails fast, with one sentence and little memory."""
 
 from __future__ import annotations
 

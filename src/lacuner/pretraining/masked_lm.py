@@ -11,7 +11,6 @@ from lacuner.data import Document
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders import open_encoder, parse_encoder_name
-from lacuner.models.encoders.lstm import lstm_from_words
 from lacuner.models.heads.masked import MASK, MaskedWordHead
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
@@ -47,12 +46,8 @@ def new_masked_model(
 
         head, own = open_masked_head(place, encoder)
         return MaskedLanguageModel(encoder, head), "its own head" if own else "a new head, tied to its embeddings"
-    sentences = [word_texts(doc) for doc in docs]
-    vocabulary = build_vocabulary(sentences, min_count, max_size)
-    if config.name == "lstm":
-        encoder = lstm_from_words([*sentences, [MASK]], vectors=config.vectors)
-    else:
-        encoder = open_encoder(config, docs)
+    vocabulary = build_vocabulary(map(word_texts, docs), min_count, max_size)
+    encoder = open_encoder(config, [*docs, Document("mask", MASK, ((0, 1),))])  # `lstm` has an embedding of the mask
     if encoder.is_transformer:
         raise ConfigError(f"{config.name} has no masked-LM head: pre-train the checkpoint that it was made from")
     model = MaskedLanguageModel(encoder, MaskedWordHead(encoder.width, vocabulary))

@@ -187,8 +187,10 @@ def open_huggingface(name: str, settings: HuggingFaceConfig = HuggingFaceConfig(
     """Open the encoder in a folder, offline, or, if there is no such folder, the one of that name on the hub."""
     local = is_local(name)
     if local:
+        if not (Path(name) / "config.json").is_file():
+            raise ModelFileError("the folder has no config.json", file=name)
         for file in ("config.json", "tokenizer_config.json"):
-            _check_folder(Path(name) / file, required=file == "config.json")
+            _check_file(Path(name) / file)
     trust = {"trust_remote_code": False, "local_files_only": local}
     try:
         config = AutoConfig.from_pretrained(name, **trust)
@@ -258,13 +260,9 @@ def build_huggingface(settings: Mapping[str, Any], files: Mapping[str, bytes]) -
     return HuggingFaceEncoder(_bare(model), tokenizer, ids, options)
 
 
-def _check_folder(path: Path, required: bool) -> None:
-    if not path.is_file():
-        if required:
-            raise ModelFileError("the folder has no config.json", file=path.parent)
-        return
+def _check_file(path: Path) -> None:
     try:
-        config = json.loads(path.read_bytes())
+        config = json.loads(path.read_bytes()) if path.is_file() else {}
     except (ValueError, RecursionError, OSError) as error:
         raise ModelFileError(f"not readable as JSON: {error}", file=path) from error
     if not isinstance(config, dict):
