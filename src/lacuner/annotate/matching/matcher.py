@@ -35,7 +35,11 @@ Hit = Occurrence
 
 
 class Match(NamedTuple):
-    """A match: start, end, and the positions of the matching entries, one per label, in gazetteer order."""
+    """A match: start, end, and the positions of the matching entries, one per label, in gazetteer order.
+
+    >>> Match(0, 8, entries=(0,)).end
+    8
+    """
 
     start: int
     end: int
