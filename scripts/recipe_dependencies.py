@@ -3,6 +3,7 @@
 Usage: python scripts/recipe_dependencies.py
 
 Counts the lacuner modules that the recipe's file imports, and the techniques and recipes that those import in turn.
+A recipe that another one only runs as a whole does not count, because nothing but its `Config` and `train` is used.
 Ends with status 1 if a recipe needs more than six.
 """
 
@@ -20,7 +21,8 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "lacuner"
 
 def direct_imports(module: str) -> set[str]:
     """Modules of lacuner that a module imports, without the leading `lacuner.`, imports for type checking aside."""
-    nodes = list(ast.parse(_file(module).read_text(encoding="utf-8")).body)
+    tree = ast.parse(_file(module).read_text(encoding="utf-8"))
+    nodes: list[ast.AST] = [tree]
     modules: set[str] = set()
     while nodes:
         node = nodes.pop()
@@ -28,9 +30,16 @@ def direct_imports(module: str) -> set[str]:
             continue
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "lacuner":
             package = node.module.removeprefix("lacuner").removeprefix(".")
-            modules |= {_module_of(package, alias.name) for alias in node.names}
+            names = [alias.name for alias in node.names if package != "recipes" or _uses_parts_of(alias.name, tree)]
+            modules |= {_module_of(package, name) for name in names}
         nodes += ast.iter_child_nodes(node)
     return modules - {module}
+
+
+def _uses_parts_of(recipe: str, tree: ast.AST) -> bool:
+    """Whether a module uses more of an imported recipe than to configure and run it."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
+    return bool({node.attr for node in nodes if ast.unparse(node.value) == recipe} - {"Config", "train"})
 
 
 def dependencies(recipe: str) -> list[str]:

@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,9 +18,11 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
-from lacuner.techniques.early_learning import Exploration
 from lacuner.techniques.label_issues import LabelIssue, LabelIssues, write_label_issues
 from lacuner.training.dataset import TrainingSet
+
+if TYPE_CHECKING:
+    from lacuner.techniques.early_learning import Exploration
 
 VALUES = "o_values.safetensors"
 REMOVED = "removed.jsonl"
