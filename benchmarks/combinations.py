@@ -31,7 +31,7 @@ from lacuner.training.run_folder import Run
 from lacuner.training.stage import LOWEST_THRESHOLD
 
 MODELS = 3
-NAMES = ("sampling", f"mean of {MODELS}", "without suspects", "both", "either", "words help")
+NAMES = ("sampling", f"mean of {MODELS}", "without removed tokens", "both", "either", "rescored by tokens")
 
 
 def compare_combinations(spec_file: Path, data_folder: Path) -> Iterator[masked.Row]:

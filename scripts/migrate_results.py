@@ -41,7 +41,7 @@ def rename_settings(recipe: str, settings: Sequence[str]) -> list[str]:
     A span head of `roster` had its decision threshold at `argmax` unless it was set; the preset now tunes it on dev.
     """
     renamed = [new for setting in settings if (new := rename_setting(recipe, setting)) is not None]
-    if recipe == "roster" and "head.kind=span" in renamed and not any("head.threshold" in each for each in renamed):
+    if recipe == "roster" and "head.kind=span" in renamed and "head.threshold" not in " ".join(renamed):
         renamed.insert(renamed.index("head.kind=span") + 1, "head.threshold=argmax")
     return renamed
 
@@ -60,8 +60,8 @@ def migrate_row(row: Row) -> Row:
 
 def _config_and_key(cell_json: Row) -> tuple[dict[str, Any], str]:
     """Return config and key of a cell, also if its encoder is a run that does not exist here (a pre-trained `tiny`)."""
-    encoder = next((each for each in cell_json["settings"] if each.startswith('encoder.name="run:')), None)
-    settings = [each if each != encoder else 'encoder.name="tiny"' for each in cell_json["settings"]]
+    encoder = next((text for text in cell_json["settings"] if text.startswith('encoder.name="run:')), None)
+    settings = ['encoder.name="tiny"' if text == encoder else text for text in cell_json["settings"]]
     cell = cell_from_json({**cell_json, "settings": settings})
     config, identity = cell.config, cell.identity
     if encoder is not None:

@@ -175,8 +175,8 @@ def test_every_recipe_has_its_own_line_style(load: Callable[[str], Spec]) -> Non
 
 def test_many_variants_of_a_recipe_have_different_colours(load: Callable[[str], Spec]) -> None:
     text = "[noise]\nmasked = [0.5]\n[data.demo]\n"
-    for sampler in ("uniform", "weighted", "top", "middle", "bottom"):
-        text += f'[recipes.{sampler}]\nrecipe = "negative_sampling"\nsettings = ["sampler={sampler}"]\n'
+    for rate in (1, 2, 3, 4, 5):
+        text += f'[recipes."rate {rate}"]\nrecipe = "negative_sampling"\nsettings = ["rate=0.{rate}"]\n'
     assert len({look.colour for look in recipe_styles(load(text)).values()}) == 5
 
 

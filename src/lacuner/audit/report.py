@@ -95,14 +95,14 @@ def audit_figures(audit: SamplingAudit) -> list[Figure]:
     ]
 
 
-def sparsity_figure(found: Sparsity) -> Figure:
+def sparsity_figure(counts: Sparsity) -> Figure:
     """Entities per sentence by its length, with the square root of the length."""
     style = line_style(0)
 
     def draw(axes: Axes) -> None:
-        points, counts = np.unique(np.stack([found.words, found.entities], 1), axis=0, return_counts=True)
-        axes.scatter(points[:, 0], points[:, 1], s=8 + 12 * np.log(counts), color=style.colour, alpha=0.6, linewidth=0)
-        words = np.linspace(0, max(int(found.words.max(initial=1)), 1), 100)
+        points, sizes = np.unique(np.stack([counts.words, counts.entities], 1), axis=0, return_counts=True)
+        axes.scatter(points[:, 0], points[:, 1], s=8 + 12 * np.log(sizes), color=style.colour, alpha=0.6, linewidth=0)
+        words = np.linspace(0, max(int(counts.words.max(initial=1)), 1), 100)
         axes.plot(words, np.sqrt(words), color=INK, linewidth=1.2)
         axes.set_xlabel("words in the sentence")
         axes.set_ylabel("entities")
@@ -112,7 +112,7 @@ def sparsity_figure(found: Sparsity) -> Figure:
         "sparsity",
         "Sparsity of entities",
         f"Sentences by length and number of entities; larger marks stand for more sentences. The line is the square "
-        f"root of the length: {found.dense:,} of {len(found.words):,} sentences are above it.",
+        f"root of the length: {counts.dense:,} of {len(counts.words):,} sentences are above it.",
         [Panel("entities by sentence length", draw)],
         {"sentences": style._replace(dash=(0, (0.001, 9)))},
     )

@@ -103,7 +103,7 @@ def plan_trainings(recipes: Sequence[str], settings: Sequence[str] = ()) -> list
         check_needs(recipe, ("weak", "gold"))
         fields = RECIPES[recipe].Config.model_fields
         # a setting that no recipe has is passed on, so that loading it reports the mistake
-        common = [each for each in settings if _field(each) in fields or not _is_setting(each, recipe_names)]
+        common = [setting for setting in settings if _field(setting) in fields or not _is_known(setting, recipe_names)]
         config = load_config(RECIPES[recipe].Config, settings=[*common, *own_settings])
         if getattr(config, "try_w", ()) or getattr(config, "try_rate", ()):
             raise ConfigError("an audit tracks one training: set one value instead of several to try")
@@ -117,7 +117,7 @@ def _field(setting: str) -> str:
     return setting.partition("=")[0].split(".")[0].strip()
 
 
-def _is_setting(setting: str, recipes: Sequence[str]) -> bool:
+def _is_known(setting: str, recipes: Sequence[str]) -> bool:
     return any(_field(setting) in RECIPES[name].Config.model_fields for name in recipes if name in RECIPES)
 
 

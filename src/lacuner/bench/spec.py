@@ -156,7 +156,7 @@ class Spec(Config):
         """All settings of a recipe: the common ones that it has, its own, and the encoder."""
         recipe = self.recipes[name]
         fields = RECIPES[recipe.recipe].Config.model_fields
-        common = [each for each in self.settings if each.partition("=")[0].split(".")[0].strip() in fields]
+        common = [text for text in self.settings if text.partition("=")[0].split(".")[0].strip() in fields]
         encoder_setting = [f'encoder.name="{encoder}"'] if encoder is not None else []
         return (*common, *recipe.settings, *encoder_setting)
 

@@ -89,13 +89,13 @@ def summarise(bench: Bench) -> list[TableLine]:
 
 def _share_of(recipe: str, line: TableLine, lines: Mapping[Condition, TableLine], spec: Spec) -> float | None:
     """Return the share of an upper bound's F1, of the one with the same head if there is any."""
-    names = [name for name, each in spec.recipes.items() if each.recipe == recipe]
+    names = [name for name, entry in spec.recipes.items() if entry.recipe == recipe]
     bounds = [lines[key] for name in names if (key := line.condition._replace(recipe=name)) in lines]
     if not bounds:
         return None
     bound = next((bound for bound in bounds if _head_kind(bound) == _head_kind(line)), bounds[0])
     seeds = [seed for seed in line.rows if seed in bound.rows]
-    own_f1, bound_f1 = (sum(each.rows[seed]["test"]["f1"] for seed in seeds) for each in (line, bound))
+    own_f1, bound_f1 = (sum(own.rows[seed]["test"]["f1"] for seed in seeds) for own in (line, bound))
     return own_f1 / bound_f1 if bound_f1 else None
 
 
