@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lacuner.config import Config
 from lacuner.corpus import FORMATS, read, write
+from lacuner.pretraining.pretrain import PretrainConfig
 from lacuner.recipes import RECIPES
 from tests.conftest import ROOT
 from tests.demo_corpus import demo_corpus
@@ -96,6 +98,24 @@ def test_every_format_is_documented() -> None:
 def test_every_recipe_is_in_the_concepts() -> None:
     text = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
     assert [name for name in RECIPES if f"`{name}`" not in text] == []
+
+
+def setting_names(config: Config, prefix: str = "") -> set[str]:
+    """The full names of all settings of a config."""
+    names = set()
+    for name in type(config).model_fields:
+        value = getattr(config, name)
+        names |= setting_names(value, f"{prefix}{name}.") if isinstance(value, Config) else {f"{prefix}{name}"}
+    return names
+
+
+def test_settings_in_the_text_exist() -> None:
+    known = set().union(
+        *(setting_names(module.Config()) for module in RECIPES.values()), setting_names(PretrainConfig())
+    )
+    for page in [*PAGES, ROOT / "benchmarks" / "NOTEBOOK.md"]:
+        named = set(re.findall(r"`([a-z_.0-9]+)=[^`]*`", page.read_text(encoding="utf-8")))
+        assert named <= known, page.name
 
 
 @pytest.mark.parametrize("term", SEARCHABLE)
