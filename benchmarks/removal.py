@@ -40,7 +40,7 @@ def explore_and_audit(data: masked.Masked, settings: Sequence[str]) -> FilteredT
         run = Run(folder, {"seed": data.seed})
         explored = explore(data.weak, config, EPOCHS, run)
         removed = explored.likely_missing(EPOCHS, explored.missing_share(EPOCHS))
-        write_removed_tokens(run.folder, data.weak, explored, EPOCHS, removed)
+        write_removed_tokens(run.folder, data.weak, explored.weak, explored.o_values, EPOCHS, removed)
         return audit_filtered_tokens(run.folder, data.gold)
 
 

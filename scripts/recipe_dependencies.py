@@ -56,7 +56,7 @@ def dependencies(recipe: str) -> list[str]:
             of_the_recipe_itself = module == f"recipes.{recipe}"
             if package in FOLLOWED or (of_the_recipe_itself and package not in ASSUMED_KNOWN):
                 needed.add(imported)
-            if package in FOLLOWED:
+            if package in FOLLOWED and imported != "recipes":  # the table of recipes names all of them
                 waiting.append(imported)
     return sorted(needed - {f"recipes.{recipe}"})
 

@@ -13,15 +13,14 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Splits, labels_of
 from lacuner.models.config import EncoderConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes import bond, ensemble, negative_sampling, nrces, roster, trust, two_step
 from lacuner.recipes.finetune import continue_training, need_known_labels
 from lacuner.techniques.mixing import need_entities
 from lacuner.training.config import TrainConfig
@@ -31,21 +30,30 @@ NEEDS = ("weak", "gold")
 GROUP = "baselines"
 PAPER = "Jiang et al., 2021"
 
-First = Literal["bond", "trust", "negative_sampling", "nrces", "ensemble", "two_step", "roster"]
-FIRST: dict[str, ModuleType] = dict(
-    zip(get_args(First), (bond, trust, negative_sampling, nrces, ensemble, two_step, roster), strict=True)
-)
-
 
 class Config(BaseConfig):
     """Settings of `then_gold`; the first recipe has its defaults except for `encoder` and `train`."""
 
     encoder: EncoderConfig = EncoderConfig()
     train: TrainConfig = TrainConfig()
-    first: First = "bond"
-    """The recipe that is trained on the weak labels."""
+    first: str = "bond"
+    """Recipe that is trained on the weak labels: any recipe that needs nothing else and trains a model."""
     rate: float = Field(0.3, gt=0)
     """Learning rates on gold, relative to the defaults of the encoder (or to those in `train`)."""
+
+    @field_validator("first")
+    @classmethod
+    def _uses_weak_labels_only(cls, first: str) -> str:
+        possible = [name for name, module in _recipes().items() if module.NEEDS == ("weak",) and name != "dictionary"]
+        if first not in possible:
+            raise PydanticCustomError("first", f"choose one of {', '.join(possible)}")
+        return first
+
+
+def _recipes() -> dict[str, ModuleType]:
+    from lacuner.recipes import RECIPES  # this module is one of them, so not before it is loaded
+
+    return RECIPES
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
@@ -54,7 +62,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     need_entities(gold)
     if labels := labels_of(splits.weak or ()):  # without any label the first recipe raises the error
         need_known_labels(gold, labels)
-    module = FIRST[config.first]
+    module = _recipes()[config.first]
     first_config = module.Config(encoder=config.encoder, train=config.train)
     tagger: Tagger = module.train(Splits(weak=splits.weak, dev=splits.dev), first_config, run)
     return continue_training(tagger.model, gold, splits.dev, config.train, config.rate, run, "finetune")

@@ -110,7 +110,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         f"two_step: removing {removed.sum():,} of {int(exploration.weak.unlabeled.sum()):,} unlabeled tokens after "
         f"{choice.explore} epochs; {choice.sample:g} non-entity spans per word"
     )
-    write_removed_tokens(run.folder, docs, exploration, choice.explore, removed)
+    write_removed_tokens(run.folder, docs, exploration.weak, exploration.o_values, choice.explore, removed)
 
     # step 2: train from fresh weights
     return Tagger(_retrain(context, choice, config.train, "train").model)

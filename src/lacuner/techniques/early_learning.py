@@ -40,6 +40,11 @@ class Exploration:
     weak: WeakTrainingSet
     o_scores: dict[int, OScores]
 
+    @property
+    def o_values(self) -> dict[int, np.ndarray]:
+        """The O-values of every word, `[words]`, by number of epochs."""
+        return {epoch: scores["logit"].numpy() for epoch, scores in self.o_scores.items()}
+
     def missing_share(self, epoch: int) -> float:
         """Estimated share of the unlabeled tokens that belong to entities."""
         return missing_share(self.o_scores[epoch]["prob"], self.weak.unlabeled, self.weak.labeled)
@@ -50,7 +55,7 @@ class Exploration:
 
     def likely_missing(self, epoch: int, share: float) -> np.ndarray:
         """Mask of the given share of the unlabeled tokens: those with the smallest O-values."""
-        return smallest_values(self.o_scores[epoch]["logit"].numpy(), self.weak.unlabeled.numpy(), share)
+        return smallest_values(self.o_values[epoch], self.weak.unlabeled.numpy(), share)
 
 
 def explore(

@@ -19,7 +19,7 @@ from lacuner.data import Document, Span
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
 from lacuner.techniques.label_issues import LabelIssue, LabelIssues, write_label_issues
-from lacuner.training.dataset import TrainingSet
+from lacuner.training.dataset import TrainingSet, WeakTrainingSet
 
 if TYPE_CHECKING:
     from lacuner.techniques.early_learning import Exploration
@@ -29,28 +29,33 @@ REMOVED = "removed.jsonl"
 
 
 def write_removed_tokens(
-    folder: Path, docs: Sequence[Document], exploration: Exploration, epoch: int, removed: np.ndarray
+    folder: Path,
+    docs: Sequence[Document],
+    weak: WeakTrainingSet,
+    o_values: Mapping[int, np.ndarray],
+    epoch: int,
+    removed: np.ndarray,
 ) -> None:
     """Write the tokens that two-step learning removed as spans, and the O-values of all unlabeled tokens.
 
-    A span's score is the smallest O-value of its tokens: the lower, the more likely it is an unlabeled entity.
+    `o_values` `[words]` are given by the number of epochs after which they were recorded; those of `epoch` decided. A
+    span's score is the smallest O-value of its tokens: the lower, the more likely it is an unlabeled entity.
     """
-    data, unlabeled = exploration.weak.as_complete, exploration.weak.unlabeled.numpy()
+    data, unlabeled = weak.as_complete, weak.unlabeled.numpy()
     document, start, end = character_positions(docs, data)
-    values = np.stack([scores["logit"].numpy() for scores in exploration.o_scores.values()])
     columns = {
         "document": document[unlabeled],
         "start": start[unlabeled],
         "end": end[unlabeled],
         "removed": removed[unlabeled],
-        "values": values[:, unlabeled],
+        "values": np.stack(list(o_values.values()))[:, unlabeled],
     }
     tensors = {name: torch.from_numpy(np.ascontiguousarray(column)) for name, column in columns.items()}
-    tensors |= {"texts": text_hashes(docs), "epochs": torch.tensor(list(exploration.o_scores))}
+    tensors |= {"texts": text_hashes(docs), "epochs": torch.tensor(list(o_values))}
     with atomic_write(folder / VALUES) as stream:
         stream.write(save_tensors(tensors))
     first, last = runs(removed, data.offsets)
-    lowest = span_minimum(exploration.o_scores[epoch]["logit"].numpy(), first, last)
+    lowest = span_minimum(o_values[epoch], first, last)
     spans = zip(document[first], start[first], end[last - 1], lowest, strict=True)
     issues = [LabelIssue("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
     issues.sort(key=lambda issue: issue.span.score or 0.0)
