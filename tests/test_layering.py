@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import lacuner
-from scripts import recipe_dependencies
 
 SOURCE = Path(lacuner.__file__).parent
 FILES = {file.relative_to(SOURCE).as_posix(): file for file in sorted(SOURCE.rglob("*.py"))}
@@ -195,10 +194,3 @@ def test_all_files_are_written_by_atomic() -> None:
             if writes and place != "atomic.py" and ".lock" not in ast.unparse(call):
                 violations.append(f"{place}:{call.lineno}: {ast.unparse(call)}")
     assert not violations, report(violations)
-
-
-def test_a_recipe_needs_at_most_six_other_modules() -> None:
-    """Beyond data, config, training and models: what a reader must open to understand one recipe."""
-    counts = {name: len(recipe_dependencies.dependencies(name)) for name in recipe_dependencies.recipes()}
-    assert len(counts) == len(list((SOURCE / "recipes").glob("*.py"))) - 1
-    assert {name: count for name, count in counts.items() if count > recipe_dependencies.LIMIT} == {}

@@ -87,7 +87,11 @@ def _advise_on_weak(data: DataProfile, pretrained: bool) -> tuple[str, tuple[str
     """Recipe, settings and reason where weak labels are all there is to train on."""
     tuned = (_TUNE_THRESHOLD,) if data.dev is not None and data.dev.entities else ()
     if _labels_are_wrong(data) and pretrained:
-        return "roster", (), "`roster` is designed for that: it removes labels that an ensemble of models contradicts."
+        return (
+            "roster",
+            (),
+            "`roster` is designed for that: it removes labels that a noise-robust model finds improbable.",
+        )
     if _labels_are_wrong(data):
         reason = (
             "`roster` is designed for that, but with an encoder trained from scratch it was between 2.5 F1 points "

@@ -3,7 +3,7 @@
 What it does: masks some of the words (sub-words, for Hugging Face encoders) and trains the encoder to predict them.
     Labels are ignored. The encoder and its head are saved: `--encoder run:PATH` uses them.
 Assumes: that the text is like the text in which entities are to be found.
-Departs from the authors: they do not state how they mask; ours is BERT's way. Encoders trained from scratch take many
+Departs from the authors: they do not state how they mask; this follows BERT. Encoders trained from scratch take many
     epochs, a pre-trained one takes one. The epoch with the lowest perplexity on held-out text is kept.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """

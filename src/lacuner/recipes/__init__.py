@@ -1,7 +1,8 @@
 """The recipes: one file per paper or baseline, listed by hand.
 
 A recipe is a module with `NEEDS` (the data it cannot do without; dev is always optional), `GROUP` and `PAPER` (for
-`lacuner recipes`), `Config` and `train(splits, config, run) -> Tagger`. It never sees any other data. Its docstring has
+`lacuner recipes`), `Config` and `train(splits, config, run) -> Tagger`. A recipe that calls `train_members` also has
+`train_member(splits, config, run, number)`, which child processes call. It never sees any other data. Its docstring has
 fixed headings, which `lacuner recipes NAME` shows.
 """
 

@@ -5,7 +5,7 @@ What it does: trains on weak labels treated as complete and stops early. Then a 
 Assumes: that a model stopped early has learned the names but has not yet memorised the missing labels.
 Needs: weak.
 Costs: about one and a half training runs.
-Departs from the authors: class frequencies are counted in the corpus, not in a batch with its padding; the first stage
+Departs from the authors: class frequencies are counted in the corpus, not in a batch; the first stage
     ends at the best dev epoch or, without dev, after a third of the epochs; periods are epochs.
 Reference: Liang et al. (2020), "BOND: BERT-assisted open-domain named entity recognition with distant supervision".
 """

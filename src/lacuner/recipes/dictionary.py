@@ -4,7 +4,7 @@ What it does: collects the labeled surface forms, each with its most frequent la
 Assumes: that names are spelled the same everywhere and have one meaning; it never finds a name that is not labeled.
 Needs: weak.
 Costs: nothing.
-Departs from the authors: none to depart from; it shows what the gazetteer is worth before anything is trained.
+Departs from the authors: not applicable; it shows what the gazetteer is worth before anything is trained.
 Reference: none.
 """
 

@@ -6,12 +6,12 @@ What it does: a span classifier; labeled spans have cross-entropy, half of the u
 Assumes: that labels are right and missing at random, and that the model learns what entities look like before it
     memorises the missing labels. Best where much is missing and the encoder is a strong pre-trained one; on clean
     labels cross-entropy is better.
-Needs: weak; with dev it also tunes the decision threshold, and w if asked to.
+Needs: weak; with dev it also tunes the decision threshold, and `w`, if `try_w` is set.
 Costs: one training run of a span classifier, about as long as `trust`; one more for each w to choose from.
 Departs from the authors: the sigmoid is taken of the margin of O, with the sign that the text describes (see the loss);
     the maximum span width comes from the data; complete documents contribute all their negatives; spans that overlap
-    an unsure one never take part. The threshold may also be below that of the most probable class, and then finds
-    more. The paper's ablations: `share=1.0` (no random sampling), `ablation.negatives=ce` (no sigmoid),
+    an unsure one never take part. The tuned threshold may be below argmax, which
+    raises recall. The paper's ablations: `share=1.0` (no random sampling), `ablation.negatives=ce` (no sigmoid),
     `ablation.positives=faded` (no separate training), `ablation.positives=both` (sigmoid on labeled spans too),
     `ablation.negatives=both` (cross-entropy on unlabeled spans too).
 Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
@@ -73,7 +73,7 @@ class Config(RecipeConfig):
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak`."""
-    docs, parts = splits.weak or (), config.ablation
+    docs, ablation = splits.weak or (), config.ablation
 
     def train_with(w: float, name: str) -> StageResult:
         lost = Lost()
@@ -87,7 +87,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
             beta = exp(-epoch / w)
 
             def loss(scores: SpanScores, targets: Targets) -> Tensor:
-                return nrces_loss(scores, targets, beta, parts.sigmoid, parts.positives, parts.negatives)
+                return nrces_loss(scores, targets, beta, ablation.sigmoid, ablation.positives, ablation.negatives)
 
             return loss_step(weak.as_annotated, loss)
 

@@ -6,7 +6,7 @@ What it does: like `trust`, but whatever overlaps an entity that gold has and th
 Assumes: gold for the training documents, which users of the other recipes do not have: for measurement only.
 Needs: weak, gold (the same documents).
 Costs: one training run.
-Departs from the authors: none to depart from.
+Departs from the authors: not applicable.
 Reference: none.
 """
 

@@ -62,7 +62,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     model = new_model(config, docs, run)
     data = weak_training_set(model, docs, Lost()).as_complete
     ratios = prior_ratios(exploration, config.prior)
-    run.log("pu: true per labeled tokens: " + ", ".join(f"{n:.2f} {label}" for label, n in ratios.items()))
+    ratio_texts = ", ".join(f"{label} {ratio:.2f}" for label, ratio in ratios.items())
+    run.log(f"pu: estimated entity tokens per labeled token: {ratio_texts}")
     by_tag = np.repeat(list(ratios.values()), len(tag_set_of(model.head).letters))
     ratio = torch.tensor(by_tag, dtype=torch.float32)
 

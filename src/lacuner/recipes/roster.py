@@ -3,18 +3,19 @@
 What it does: stage 1 trains a few models on weak labels treated as complete, with generalised cross-entropy, which
     stops fitting labels that the model finds impossible; after each epoch, unlabeled positions that look like entities
     and types that look wrong are removed from the next. Stage 2 distils the mean of their probabilities into one new
-    model. Stage 3 self-trains it on its own sharpened predictions, also on sentences that a masked language model has
-    augmented.
+    model. Stage 3 self-trains it: entities stay those of the ensemble, types come from its own sharpened predictions,
+    also on sentences that a masked language model has augmented.
 Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; for the token head, that
     neighbouring entities have different types (the tag scheme is IO).
 Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one with a masked-LM head of its own.
-Costs: one training run per model, in parallel where there are cores, and one to two and a half more.
-Departs from the authors: with an encoder trained from scratch, entity and type are asked of spans, not of tokens;
+Costs: one training run per model, in parallel where there are cores, and 1.3 (tokens) to 2.3 (spans) more for stages 2
+    and 3.
+Departs from the authors: with an encoder trained from scratch, the two classifiers score spans, not tokens;
     labels and soft labels are renewed every epoch, not every few batches; positions that may not be negatives are left
     out everywhere; augmentation uses the encoder as it was pre-trained, with new sentences in each epoch. Epochs and
-    rates also suit encoders from scratch: theirs are one epoch to five, and the later stages have a third and a
-    sixtieth of the first one's rate. As in their code, a labeled token is always taken for an entity, and soft types
-    are used where an entity is likely. The guard also applies to O.
+    rates also suit encoders from scratch: the authors train each stage for 1 to 5 epochs, with stages 2 and 3 at 1/3
+    and 1/60 of stage 1's learning rate. As in their code, a labeled token is always taken for an entity, and soft types
+    are used where an entity is likely. `guard` also limits how many O labels are removed.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
@@ -115,7 +116,7 @@ class Config(RecipeConfig):
 
     preset: Literal["tokens", "spans"] = "spans"
     """Defaults: `tokens` as in the paper (for a Hugging Face encoder), `spans` (for any other)."""
-    head: EntityTypeHeadConfig = EntityTypeHeadConfig()
+    head: EntityTypeHeadConfig = EntityTypeHeadConfig()  # replaced by that of the preset
     models: int = Field(3, ge=1)
     """Number of noise-robust models (the paper's K): 5 for tokens, 3 for spans."""
     q: float = Field(0.1, ge=0, le=1)
@@ -178,31 +179,32 @@ class Task(NamedTuple):
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` in the three stages of the paper."""
-    docs, lost, parts = splits.weak or (), Lost(), config.ablation
+    docs, lost, ablation = splits.weak or (), Lost(), config.ablation
     model = new_model(config, docs, run)
     task = Task(docs, splits.dev, weak_training_set(model, docs, lost), config, run)
-    count = config.models if parts.ensemble else 1
+    count = config.models if ablation.ensemble else 1
     run.log(f"roster: training on {len(docs):,} documents, {count} noise-robust models first: {lost}")
     augmenter = None
-    if parts.augmentation and parts.self_training:
+    if ablation.augmentation and ablation.self_training:
         sentences = task.weak.as_complete.sentences.words
-        augmenter = make_augmenter(config.encoder, sentences, parts.least_top5, run.log)
+        augmenter = make_augmenter(config.encoder, sentences, ablation.least_top5, run.log)
 
     # stage 1: noise-robust models
     stages = {number: f"robust/{number}" for number in range(1, count + 1)}
     train_members("roster", splits, config, run, stages, partial(train_robust, task))
     robust_models, removed = zip(*(_load_robust(task, name) for name in stages.values()), strict=True)
     count_removed = write_removed_labels(run.folder, docs, task.weak.as_complete, removed)
-    run.log(f"roster: {count_removed:,} spans were removed in some epoch (removed.jsonl)")
+    run.log(f"roster: label removal left out {count_removed:,} spans in at least one epoch (removed.jsonl)")
     features = task.weak.as_complete.features
-    mean = sum((score_corpus(robust, features, probabilities) for robust in robust_models), torch.zeros(())) / count
+    total = sum((score_corpus(robust, features, probabilities) for robust in robust_models), torch.zeros(()))
+    ensemble_probs = total / count
 
     # stage 2: distil the ensemble
-    student = _distil(task, model, mean) if parts.ensemble else robust_models[0]
+    student = _distil(task, model, ensemble_probs) if ablation.ensemble else robust_models[0]
 
     # stage 3: self-training
-    if parts.self_training:
-        _self_train(task, student, mean, augmenter)
+    if ablation.self_training:
+        _self_train(task, student, ensemble_probs, augmenter)
     return Tagger(student)
 
 
@@ -246,7 +248,10 @@ def _is_counted(targets: Targets) -> Tensor:
 
 
 def _gce_loss(scores: EntityTypeScores | SpanScores, targets: Targets, q: float) -> Tensor:
-    """The mean entity loss over the counted positions plus the mean type loss over the labeled ones, times words."""
+    """Mean entity loss over counted positions plus mean type loss over labeled ones.
+
+    Multiplied by the number of words, which `loss_step` divides by.
+    """
     joint = split_entity_and_type(scores)
     entity, types = entity_type_gce_loss(joint, targets, q)
     typed = (targets.known & (targets.labels > 0) & (targets.weight > 0)).sum()
@@ -296,10 +301,10 @@ def _load_robust(task: Task, name: str) -> tuple[Model, dict[int, np.ndarray]]:
     return model, removed
 
 
-def _distil(task: Task, student: Model, mean: Tensor) -> Model:
+def _distil(task: Task, student: Model, ensemble_probs: Tensor) -> Model:
     """Stage 2: train a new model on the mean probabilities of the ensemble."""
     config, spans = task.config, task.config.head.kind == "span"
-    data = soft_label_set(task.weak.as_complete, student, mean, weight_types=spans)
+    data = soft_label_set(task.weak.as_complete, student, ensemble_probs, weight_types=spans)
     step = distillation_step(data)
     settings = config.train.resolve(student, data.features).scale_learning_rates(config.ablation.ensemble_rate)
     epochs = config.ensemble_epochs or config.train.epochs * (2 if spans else 1)
@@ -308,28 +313,28 @@ def _distil(task: Task, student: Model, mean: Tensor) -> Model:
     return student
 
 
-def _self_train(task: Task, model: Model, mean: Tensor, augmenter: Augmenter | None) -> None:
+def _self_train(task: Task, model: Model, ensemble_probs: Tensor, augmenter: Augmenter | None) -> None:
     """Stage 3: types come from the model's own predictions, sharpened in each epoch; entities from the ensemble."""
-    config, parts = task.config, task.config.ablation
-    data = soft_label_set(task.weak.as_complete, model, mean)
+    config, ablation = task.config, task.config.ablation
+    data = soft_label_set(task.weak.as_complete, model, ensemble_probs)
 
     def pseudo_labels() -> dict[str, Tensor]:
         probs = score_corpus(model, data.features, probabilities)
         entity = 1 - probs[..., 0]
-        confident = (entity >= parts.confident) & data.targets.known
+        confident = (entity >= ablation.confident) & data.targets.known
         types = sharpen(probs[..., 1:] / entity.clamp(min=1e-9).unsqueeze(-1), confident)
         return {"types": types, "counted": confident}
 
     def make_step(epoch: int) -> Step:
         labels = cached_tensors(task.run, f"self_training/{epoch}", pseudo_labels)
-        entity = (1 - mean[..., :1]).clamp(min=1e-6)
+        entity = (1 - ensemble_probs[..., :1]).clamp(min=1e-6)
         assert data.targets.probs is not None and data.targets.weight is not None
         data.targets.probs.copy_(torch.cat([1 - entity, entity * labels["types"]], dim=-1))
         data.targets.weight.copy_(labels["counted"])
-        augmented = None if augmenter is None else model.encoder.prepare(augmenter.draw(parts.augment_rate))
+        augmented = None if augmenter is None else model.encoder.prepare(augmenter.draw(ablation.augment_rate))
         return distillation_step(data, augmented)
 
-    settings = config.train.resolve(model, data.features).scale_learning_rates(parts.self_rate)
+    settings = config.train.resolve(model, data.features).scale_learning_rates(ablation.self_rate)
     settings = settings.with_epochs(config.self_epochs or ceil(settings.epochs / 3))
     selection = Selection(task.dev, config.head.threshold, keep_start=True)
     train_stage(data, make_step, settings, task.run, selection, "self_training")

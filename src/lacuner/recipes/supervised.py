@@ -4,7 +4,7 @@ What it does: cross-entropy (or the likelihood of a CRF) on gold; in incomplete 
 Assumes: that gold is right and, where it is marked complete, complete.
 Needs: gold.
 Costs: one training run.
-Departs from the authors: none to depart from; it is what the other recipes are measured against.
+Departs from the authors: not applicable; it is what the other recipes are measured against.
 Reference: none.
 """
 

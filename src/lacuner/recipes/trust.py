@@ -5,7 +5,7 @@ What it does: cross-entropy (or the likelihood of a CRF) with weak labels treate
 Assumes: that no label is missing and none is wrong. Where entities are unlabeled, recall collapses.
 Needs: weak.
 Costs: one training run.
-Departs from the authors: none to depart from; it is the lower bound that every other recipe must beat.
+Departs from the authors: not applicable; it is the lower bound that every other recipe must beat.
 Reference: none.
 """
 

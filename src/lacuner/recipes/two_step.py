@@ -12,7 +12,7 @@ Departs from the authors: the share of removed tokens is estimated from the weak
     10 % and chooses on dev. Non-entity spans are at most as wide as the widest entity. The exploration takes larger
     steps than usual, and its learning rate falls to zero within it. Where labels look complete, no non-entity spans
     are sampled and nothing is removed: that would cost a point on BC5CDR's dev, and one on EC's. `removed = drop` is
-    our reading of a damaged formula; `marginal` is the partial CRF.
+    our reading of a formula that is garbled in print; `marginal` is the partial CRF.
 Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for enhancing named entity recognition
     using PU-learning and negative sampling", IJSWIS 20.
 """

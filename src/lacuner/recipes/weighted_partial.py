@@ -6,7 +6,7 @@ What it does: splits the documents into folds. A CRF that has not seen a fold pr
     unlabeled tokens for O.
 Assumes: that labels are right, and that unlabeled entities look like labeled ones elsewhere.
 Needs: weak.
-Costs: one more training run per iteration, at half the epochs, with a CRF.
+Costs: one training run with a CRF, plus half a run per iteration with two folds.
 Departs from the authors: two iterations where they have ten; half the epochs for the fold models.
 Reference: Jie et al. (2019), "Better modeling of incomplete annotations for named entity recognition".
 """

@@ -6,7 +6,7 @@ What it does: one training run on both, with weak labels treated as gold. With `
 Assumes: that weak labels do more good than harm, which is rarely so beside a little gold.
 Needs: weak, gold.
 Costs: one training run.
-Departs from the authors: it is a baseline; in nothing that matters.
+Departs from the authors: nothing of importance; it is a baseline.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data",
     where these are the baselines.
 """

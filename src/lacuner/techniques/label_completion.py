@@ -118,7 +118,8 @@ def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Do
     Word by word: the tag of the weak label if there is one, else the predicted tag. A predicted entity that starts
     under a weak label and continues behind it extends the label if both have the same type; otherwise the rest is an
     entity of its own (the tag sequence was broken). Whatever overlaps an unsure span stays unknown, and so do the
-    words of predictions below `sure`, or rejected ones. Only inside a span rejected for every type there is nothing.
+    words of predictions below `sure`, or rejected ones. Predictions inside a span that is rejected for every type are
+    dropped.
 
     >>> weak = Document("1", "Mara Teel left Halden", spans=(Span(0, 4, "PERSON"),))
     >>> predicted = Document("1", weak.text, spans=(Span(0, 9, "PERSON", 0.9), Span(15, 21, "PLACE", 0.8)))

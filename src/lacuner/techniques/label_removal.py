@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,9 +20,6 @@ from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
 from lacuner.techniques.label_issues import LabelIssue, LabelIssues, write_label_issues
 from lacuner.training.dataset import TrainingSet, WeakTrainingSet
-
-if TYPE_CHECKING:
-    from lacuner.techniques.early_learning import Exploration
 
 VALUES = "o_values.safetensors"
 REMOVED = "removed.jsonl"

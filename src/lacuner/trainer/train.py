@@ -60,19 +60,19 @@ def train(
     callback: TrainingCallback | None = None,
 ) -> TrainingResult:
     """Train a recipe into the folder `out`; an interrupted run resumes, a finished one is loaded."""
-    given = {role: docs for role, docs in vars(splits).items() if docs is not None}
+    docs_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
     stored = stored_identity(out)
     why = stored.get("why")  # the reasons for a recipe are not part of what identifies the run
     if recipe == AUTO:
         recipe, config, advice = choose_recipe(splits, config, stored, log)
         why = why if stored else advice.model_dump(mode="json")
-    check_needs(recipe, given)
+    check_needs(recipe, docs_by_role)
     module = RECIPES[recipe]
-    for role in [role for role in given if role not in (*module.NEEDS, "dev")]:
+    for role in [role for role in docs_by_role if role not in (*module.NEEDS, "dev")]:
         log(f"recipe `{recipe}` does not use --{role}; ignoring it")
-        del given[role]  # a recipe must never see data that its users would not have
+        del docs_by_role[role]  # a recipe must never see data that its users would not have
     config = config if config is not None else module.Config()
-    data = {role: sort_documents(set_complete(docs, role in ("gold", "dev"))) for role, docs in given.items()}
+    data = {role: sort_documents(set_complete(docs, role in ("gold", "dev"))) for role, docs in docs_by_role.items()}
     if getattr(getattr(config, "train", None), "patience", None) is not None and not data.get("dev"):
         log("train.patience has no effect without --dev: every epoch is trained")
     identity = run_identity(recipe, seed, config, data)

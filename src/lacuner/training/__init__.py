@@ -1,1 +1,1 @@
-"""The one training loop and its foundations: datasets, steps, stages, run folder, resume. It knows no paper."""
+"""The training loop and its foundations: datasets, steps, stages, run folder, resume. Independent of any method."""

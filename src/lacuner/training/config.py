@@ -42,7 +42,7 @@ class TrainConfig(Config):
         """Fill in the defaults that depend on encoder and corpus.
 
         From scratch, about 250 steps per epoch with 250 to 500 words each worked best on the dev data of four corpora.
-        Small transformers (MiniLM) want more and larger steps than usual (dev data of one corpus).
+        Small transformers (MiniLM) do better with more and larger steps than usual (dev data of one corpus).
         """
         transformer = model.encoder.is_transformer
         small = model.encoder.width < 512

@@ -1,4 +1,4 @@
-"""The training loop. It knows no paper: a recipe supplies, for each epoch, a function from sentences to a loss."""
+"""The training loop. It is independent of any method: a recipe supplies, for each epoch, a function to a loss."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def _progress_line(row: dict[str, Any], epochs: int, rate: float, seconds: float
     parts = [
         f"{stage}: epoch {row['epoch'] + 1}/{epochs}",
         f"loss {row['loss']:.4f}",
-        f"known {100 * row['known']:.1f} %",
+        f"trained on {100 * row['known']:.1f} % of positions",
     ]
     if "f1" in row.get("dev", {}):
         parts.append("dev P {precision:.3f} R {recall:.3f} F1 {f1:.3f}".format(**row["dev"]))

@@ -66,7 +66,7 @@ def _train_in_processes(
 
         def on_exit(request: Request, failure: str | None) -> None:
             if failure:
-                run.log(f"{request['stage']} is trained in this process instead: {failure}")
+                run.log(f"{request['stage']}: child process failed ({failure}), training it in this process")
 
         threads = max(torch.get_num_threads() // workers, 1)
         run_requests("lacuner.trainer.member_worker", requests, workers, on_exit, run.log, threads)
