@@ -14,7 +14,7 @@ import torch
 from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
-from lacuner.errors import ConfigError
+from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.storage import load
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import roster
@@ -283,3 +283,10 @@ def test_where_types_are_learned(kind: str, confident: str, tmp_path: Path, monk
     (weight, probs), (sharp, _) = seen[0], seen[-1]
     assert torch.equal(weight, 1 - probs[..., 0] if kind == "span" else torch.ones_like(weight))
     assert not sharp.any() if confident == "1.0" else sharp.any()
+
+
+def test_settings_can_be_read_without_the_run_of_the_encoder(tmp_path: Path) -> None:
+    config = load_config(Config, settings=[f'encoder.name="run:{tmp_path / "missing"}"'])
+    assert config.preset == "spans"
+    with pytest.raises(ModelFileError):
+        train("roster", Splits(weak=WEAK), tmp_path / "run", config)

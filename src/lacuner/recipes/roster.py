@@ -35,6 +35,7 @@ from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
+from lacuner.errors import LacunerError
 from lacuner.losses.gce import entity_type_gce_loss
 from lacuner.models.config import EncoderConfig, EntityTypeHeadConfig, HeadConfig
 from lacuner.models.encoders import is_transformer
@@ -154,17 +155,20 @@ def apply_preset(values: Mapping[str, Any]) -> dict[str, Any]:
     if preset is None and isinstance(head, dict) and "kind" in head:
         preset = "spans" if head["kind"] == "span" else "tokens"
     if preset is None:
-        preset = "tokens" if is_transformer(_encoder_config(values.get("encoder", {}))) else "spans"
+        preset = "tokens" if _is_transformer(values.get("encoder", {})) else "spans"
     if preset not in PRESETS or not isinstance(head, dict):
         return dict(values)  # validation will name the mistake
     return {**PRESETS[preset], **values, "preset": preset, "head": {**PRESETS[preset]["head"], **head}}
 
 
-def _encoder_config(value: Any) -> EncoderConfig:
-    if isinstance(value, EncoderConfig):
-        return value
-    name = value.get("name", "tiny") if isinstance(value, dict) else "tiny"
-    return EncoderConfig(name=name if isinstance(name, str) else "tiny")
+def _is_transformer(encoder: Any) -> bool:
+    name = (
+        encoder.name if isinstance(encoder, EncoderConfig) else encoder.get("name") if isinstance(encoder, dict) else ""
+    )
+    try:
+        return isinstance(name, str) and is_transformer(EncoderConfig(name=name))
+    except LacunerError:
+        return False  # there is no such encoder: training, not reading the settings, is where that is an error
 
 
 class Task(NamedTuple):
