@@ -39,8 +39,8 @@ def test_paths_instead_of_documents(gold: Path, tmp_path: Path, as_text: bool) -
     weak = list(corrupt(path, Noise(drop=1.0)))
     assert [doc.spans for doc in weak] == [()]
     assert measure(weak, path).total["missing"] == 2
-    labelled = list(annotate(path, {"Halden": "PLACE"}))
-    assert score(path, labelled).exact.recall == 0.5
+    labeled = list(annotate(path, {"Halden": "PLACE"}))
+    assert score(path, labeled).exact.recall == 0.5
     tagger = train("dictionary", weak=path, out=tmp_path / "run", progress=False)
     write(predict(tmp_path / "run", path), tmp_path / "found.jsonl")
     assert score(path, tmp_path / "found.jsonl").exact.f1 == 1.0

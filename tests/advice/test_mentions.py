@@ -23,7 +23,7 @@ from lacuner.data import Document, Span
 
 
 def doc(text: str, *spans: tuple[str, str], **more: tuple[Span, ...]) -> Document:
-    """A document in which the first mention of each surface is labelled."""
+    """A document in which the first mention of each surface is labeled."""
     found = [Span(text.index(surface), text.index(surface) + len(surface), label) for surface, label in spans]
     return Document(text, text, spans=tuple(found), **more)  # type: ignore[arg-type]
 
@@ -31,7 +31,7 @@ def doc(text: str, *spans: tuple[str, str], **more: tuple[Span, ...]) -> Documen
 def test_mentions_by_hand() -> None:
     docs = [
         doc("Mara met Teel", ("Mara", "PER"), ("Teel", "LOC")),
-        doc("Mara left New York", ("New York", "LOC")),  # Mara is not labelled here
+        doc("Mara left New York", ("New York", "LOC")),  # Mara is not labeled here
         doc("York and Mara", ("York", "LOC"), ("Mara", "ORG")),  # the York of New York is none of its own
         doc("Marathon"),  # no mention of Mara
     ]
@@ -63,7 +63,7 @@ def test_mentions_follow_the_words_of_the_file() -> None:
 
 def test_unlabeled_share_by_hand() -> None:
     found = {"a": Counter({"X": 2, UNLABELED: 2}), "b": Counter({"X": 1}), "c": Counter({UNLABELED: 5})}
-    # of the three other mentions of each label of a, two have none; b stands alone; c was never labelled
+    # of the three other mentions of each label of a, two have none; b stands alone; c was never labeled
     assert unlabeled_share(found) == (pytest.approx(2 / 3), 2)
     assert unlabeled_share({"b": Counter({"X": 1})}) is None
     assert unlabeled_share({}) is None

@@ -184,8 +184,8 @@ def test_headers(tmp_path: Path) -> None:
     late = load(tmp_path, "d.csv", "Our terms;\nterm;label\naspirin;Chemical\nterm;Legal\n")
     assert pairs(late) == [("aspirin", "Chemical"), ("term", "Legal")]
     assert sentences(late)[1] == "2 this looks like a header, but it is not the first row"
-    labelled = load(tmp_path, "d.csv", "term;id\naspirin;17\n", label="Chemical")
-    assert pairs(labelled) == [("aspirin", "Chemical")]
+    labeled = load(tmp_path, "d.csv", "term;id\naspirin;17\n", label="Chemical")
+    assert pairs(labeled) == [("aspirin", "Chemical")]
 
 
 def test_swapped_columns_give_a_warning(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_majority_vote() -> None:
     assert settled.spans == (Span(15, 20, "LOC", 0.75, "dictionary+rule"),)
 
 
-def test_unsure_spans_inside_a_labelled_span_are_dropped() -> None:
+def test_unsure_spans_inside_a_labeled_span_are_dropped() -> None:
     layer = LabelModel([fixed("kb", (15, 20, "LOC")), capitalised_source()])(DOC)
     assert [span[:3] for span in layer.spans] == [(15, 20, "LOC")]
     assert [TEXT[span.start : span.end] for span in layer.unsure] == ["John Smith"]

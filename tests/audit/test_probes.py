@@ -152,9 +152,9 @@ def test_probabilities_are_those_of_the_model(corpus: Corpus) -> None:
 def test_selection_of_unlabeled_entities(corpus: Corpus) -> None:
     weak, gold = corpus
     found = find_unlabeled(weak, gold)
-    labelled = {(doc.id, *span[:2]) for doc in weak for span in doc.spans}
+    labeled = {(doc.id, *span[:2]) for doc in weak for span in doc.spans}
     everything = {(doc.id, *span[:2]) for doc in gold for span in doc.spans}
-    assert {(doc.id, *span[:2]) for doc, span in found} == everything - labelled
+    assert {(doc.id, *span[:2]) for doc, span in found} == everything - labeled
     name = found[-1].as_json()["text"]
     first, *rest = select_entities(found, [name], limit=10)
     assert first.as_json()["text"] == name and len(rest) == 9 and first not in rest

@@ -36,9 +36,9 @@ def test_rescore_and_unite() -> None:
 
 @pytest.mark.integration
 def test_removed_tokens_are_unsure() -> None:
-    labelled = Document("1", TEXT, spans=(Span(0, 9, "PERSON"),), complete=False)
+    labeled = Document("1", TEXT, spans=(Span(0, 9, "PERSON"),), complete=False)
     bare = Document("2", "Then Mara Teel left Halden too.", complete=False)
-    data = masked.Masked("x", 0.5, 1, [labelled, bare] * 20, [], [], ())
+    data = masked.Masked("x", 0.5, 1, [labeled, bare] * 20, [], [], ())
     docs = combinations.mark_removed_unsure(data)
     suspected = {doc.text[span.start : span.end] for doc in docs for span in doc.unsure}
     assert suspected

@@ -132,11 +132,11 @@ def test_a_failing_cell_is_recorded_and_does_not_stop_others(
     said: list[str] = []
     run_bench(bench, tmp_path, tmp_path, 1, said.append)
     assert len(bench.failed) == 2 and len(bench.finished) == 2
-    assert all("no labelled span" in row["error"] for row in bench.failed.values())
-    assert sum("failed: there is no labelled span" in line for line in said) == 2
+    assert all("no labeled span" in row["error"] for row in bench.failed.values())
+    assert sum("failed: there is no labeled span" in line for line in said) == 2
     write_results(bench, tmp_path, "x")
     text = table(tmp_path)
-    assert "## Failed" in text and "no labelled span" in text and "2 failed" in text
+    assert "## Failed" in text and "no labeled span" in text and "2 failed" in text
     run_bench(bench, tmp_path, tmp_path, 1)
     assert len(inline) == 6, "failed cells are tried again, finished ones are not"
 

@@ -183,7 +183,7 @@ def test_gold_for_some_of_the_documents(run: Run, tmp_path: Path, gold: list[Doc
 @pytest.mark.parametrize(
     ("gold", "sentence"),
     [
-        ([gold_doc("Brum", "d1")], "gold document 'd1' has another text in the corpus, from character 2"),
+        ([gold_doc("Brum", "d1")], "gold document 'd1' differs in text in the corpus, from character 2"),
         ([gold_doc("Alda", "d0"), gold_doc("Dun", "x")], "gold.jsonl:2: gold document 'x' is not in the corpus"),
         ([gold_doc("Dun", "1")], "gold.jsonl:1: gold document '1' is not in the corpus"),
         ([gold_doc("Alda", "d0")] * 3, "gold document 'd0' is not in the corpus"),

@@ -91,8 +91,8 @@ def test_same_seed_same_bytes_in_any_process(corpora: Path) -> None:
         (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "giant"], "there is no encoder 'giant'"),
         (["--recipe", "trust", "--weak", "weak.jsonl", "--set", "train.epoch=1"], "did you mean 'epochs'?"),
         (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "hf:/no/such/folder"], "there is no such folder"),
-        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "run:nowhere"], "there is no model here"),
-        (["--recipe", "trust", "--weak", "bare.jsonl"], "no labelled span"),
+        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "run:nowhere"], "contains no model"),
+        (["--recipe", "trust", "--weak", "bare.jsonl"], "no labeled span"),
     ],
 )
 def test_wrong_input_is_one_sentence(run: Run, corpora: Path, args: list[str], words: str) -> None:
@@ -102,7 +102,7 @@ def test_wrong_input_is_one_sentence(run: Run, corpora: Path, args: list[str], w
 
 
 def test_a_run_folder_that_is_none(run: Run, corpora: Path) -> None:
-    assert "there is no model here" in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
+    assert "contains no model" in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
 
 
 def test_recipes_are_listed_and_explained(run: Run) -> None:

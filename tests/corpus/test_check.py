@@ -76,8 +76,8 @@ def test_fix_leaves_only_problems_that_need_a_decision() -> None:
     doc = fix(Document("1", TEXT, spans=spans), fixed)
     assert [kind for kind, _, _ in span_problems(doc)] == ["crossing"]
     assert doc.spans[:2] == (Span(0, 4, "PER"), Span(15, 21, "LOC"))
-    assert fixed["dropped: nothing in it"] == 2
-    assert fixed["dropped: there twice"] == 1
+    assert fixed["dropped: empty"] == 2
+    assert fixed["dropped: duplicate"] == 1
     assert fixed["white space trimmed"] == 1
     assert fix(doc, Counter()) == doc, "a second time there is nothing to do"
 

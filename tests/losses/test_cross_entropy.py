@@ -1,4 +1,4 @@
-"""Cross entropy against NumPy, its gradient against differences, and silence where nothing is known."""
+"""Cross-entropy against NumPy, its gradient against differences, and silence where nothing is known."""
 
 import numpy as np
 import pytest

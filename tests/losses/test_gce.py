@@ -1,4 +1,4 @@
-"""Generalised cross entropy against NumPy, its limits, its gradient, its weights."""
+"""Generalised cross-entropy against NumPy, its limits, its gradient, its weights."""
 
 import numpy as np
 import pytest
@@ -81,11 +81,11 @@ def test_weights_remove_gaps_from_one_head_and_wrong_types_from_the_other():
     entity, types, mask, targets = example()
     gone = Targets(targets.labels, targets.known, torch.zeros(3, 6, dtype=torch.float64))
     first, second = losses(entity, types, mask, gone)
-    labelled = targets.known & mask & (targets.labels > 0)
-    assert labelled.any() and (first[labelled] > 0).all() and (first[~labelled] == 0).all() and (second == 0).all()
+    labeled = targets.known & mask & (targets.labels > 0)
+    assert labeled.any() and (first[labeled] > 0).all() and (first[~labeled] == 0).all() and (second == 0).all()
 
 
-def test_no_labelled_word_is_no_special_case():
+def test_no_labeled_word_is_no_special_case():
     entity, types, mask, targets = example()
     first, second = losses(entity, types, mask, Targets(targets.labels * 0, targets.known, targets.weight))
     assert first.sum() > 0 and (second == 0).all()

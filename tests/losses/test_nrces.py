@@ -66,7 +66,7 @@ def test_with_beta_one_it_is_cross_entropy():
 
 @pytest.mark.parametrize("sigmoid", ["bounded", "margin"])
 def test_a_sure_entity_is_pushed_no_more(sigmoid):
-    """An unlabelled span that looks like an entity: cross entropy keeps pushing it to O, the bounded loss does not."""
+    """An unlabeled span that looks like an entity: cross-entropy keeps pushing it to O, the bounded loss does not."""
     sizes = []
     for beta in (1.0, 0.0):
         logits = torch.tensor([-12.0, 12.0]).view(1, 1, 1, 2).requires_grad_()

@@ -1,4 +1,4 @@
-"""The risk of positive and unlabelled words against NumPy, its gradient, and what it is in expectation."""
+"""The risk of positive and unlabeled words against NumPy, its gradient, and what it is in expectation."""
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ def reference(logits, counted, labels, ratio, positive, beta):
     for c in (1, 2, 3):
         missed = sum(1 - probs[b, t, c] for b, t in words if labels[b, t] == c) / len(words)
         as_negative = sum(probs[b, t, c] for b, t in words if labels[b, t] == c) / len(words)
-        unlabelled = sum(probs[b, t, c] for b, t in words) / len(words)
-        risks.append(positive * ratio[c - 1] * missed + max(beta, unlabelled - ratio[c - 1] * as_negative))
+        unlabeled = sum(probs[b, t, c] for b, t in words) / len(words)
+        risks.append(positive * ratio[c - 1] * missed + max(beta, unlabeled - ratio[c - 1] * as_negative))
     return risks
 
 
@@ -37,7 +37,7 @@ def test_equals_numpy(beta):
     np.testing.assert_allclose(got.detach().numpy(), want, atol=1e-12)
 
 
-def test_the_risk_of_unlabelled_words_is_never_below_beta():
+def test_the_risk_of_unlabeled_words_is_never_below_beta():
     _, mask, targets, _ = example()
     sure = torch.nn.functional.one_hot(targets.labels, 4) * 50.0
     risk = pu_risk(TokenScores(sure, mask), targets, torch.full((3,), 5.0), 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""The lookup tagger: exact matches of the labelled names."""
+"""The lookup tagger: exact matches of the labeled names."""
 
 from __future__ import annotations
 

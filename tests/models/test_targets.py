@@ -34,16 +34,16 @@ def test_spans_one_by_one(corpus):
     targets = span_targets(corpus, LABELS, widths, lost)
     batch = targets.collate(range(len(corpus)))
     for b, a in enumerate(corpus):
-        labelled = {(s, e): label for s, e, label in a.spans}
+        labeled = {(s, e): label for s, e, label in a.spans}
         for i in range(batch.labels.shape[1]):
             for w in range(widths):
                 s, e = i, i + w + 1
                 known, label = bool(batch.known[b, i, w]), int(batch.labels[b, i, w])
                 if e > a.length:
                     assert not known
-                elif labelled.get((s, e)) in LABELS:
-                    assert known and label == 1 + LABELS.index(labelled[s, e])
-                elif (s, e) in labelled or any(s < y and x < e for x, y, _ in a.unsure):
+                elif labeled.get((s, e)) in LABELS:
+                    assert known and label == 1 + LABELS.index(labeled[s, e])
+                elif (s, e) in labeled or any(s < y and x < e for x, y, _ in a.unsure):
                     assert not known
                 else:
                     inside = any(x <= s and e <= y and not label for x, y, label in a.rejected)
@@ -83,7 +83,7 @@ def test_words_one_by_one(corpus, scheme):
     assert lost.counts["span overlaps a longer one"] == overlapping
 
 
-def test_an_unlabelled_corpus_is_unknown_and_a_complete_one_is_not():
+def test_an_unlabeled_corpus_is_unknown_and_a_complete_one_is_not():
     corpus = [Annotation(3), Annotation(3, complete=True)]
     for targets in (token_targets(corpus, TagSet(LABELS, "BIO"), Lost()), span_targets(corpus, LABELS, 2, Lost())):
         known = targets.collate([0, 1]).known

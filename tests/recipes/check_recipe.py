@@ -129,7 +129,7 @@ def _check_empty(case: Case, folder: Path) -> None:
     bare = [Document(f"bare{i}", f"nothing to see here {i}", complete=doc.complete) for i, doc in enumerate(case.weak)]
     bare += [Document("empty", ""), Document("space", "  ")]
     case.run(folder / "d", weak=[*case.weak, *bare], gold=[*case.gold, *[replace(doc, complete=True) for doc in bare]])
-    with pytest.raises(TrainingError, match="no labelled span"):
+    with pytest.raises(TrainingError, match="no labeled span"):
         case.run(folder / "e", weak=bare, gold=[replace(doc, complete=True) for doc in bare])
 
 

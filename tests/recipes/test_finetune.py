@@ -93,7 +93,7 @@ def test_runs_that_cannot_be_fine_tuned(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read the file of setting start"):
         finetune(tmp_path / "b", tmp_path / "nowhere")
     (tmp_path / "bare").mkdir()
-    with pytest.raises(ModelFileError, match="there is no model here"):
+    with pytest.raises(ModelFileError, match="contains no model"):
         finetune(tmp_path / "c", tmp_path / "bare")
     save(LookupTagger({"Rome": "PLACE"}), tmp_path / "names")
     with pytest.raises(ConfigError, match="this run has no weights: it was trained with the `dictionary` recipe"):
@@ -101,7 +101,7 @@ def test_runs_that_cannot_be_fine_tuned(tmp_path: Path) -> None:
 
 
 def test_gold_without_entities(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="no labelled span in gold"):
+    with pytest.raises(TrainingError, match="no labeled span in gold"):
         finetune(tmp_path / "r", start(tmp_path / "start"), gold=[replace(doc, spans=()) for doc in GOLD])
 
 

@@ -120,7 +120,7 @@ def test_where_nothing_is_missing_it_is_hardly_worse(recipe: str, with_dev: bool
 def test_labels_that_mean_nothing_teach_nothing(demo: Demo, tmp_path: Path) -> None:
     """Nothing leaks: where the labels of each document stand on words of another one, F1 is near nothing."""
     docs = [doc for doc in demo.train[:300] if doc.spans]
-    moved = [_relabelled(doc, before) for doc, before in zip(docs, docs[-1:] + docs[:-1], strict=True)]
+    moved = [_relabeled(doc, before) for doc, before in zip(docs, docs[-1:] + docs[:-1], strict=True)]
     config = load_config(RECIPES["negative_sampling"].Config, settings=["train.epochs=6"])
     f1 = []
     for name, weak in (("true", docs), ("moved", moved)):
@@ -131,7 +131,7 @@ def test_labels_that_mean_nothing_teach_nothing(demo: Demo, tmp_path: Path) -> N
     assert f1[0] > 0.25 and f1[1] < 0.05
 
 
-def _relabelled(doc: Document, other: Document) -> Document:
+def _relabeled(doc: Document, other: Document) -> Document:
     """The document with as many labels as another one has, on words that have nothing to do with them."""
     words = words_of(doc)
     places = {words[(7 * i + len(other.text)) % len(words)]: span.label for i, span in enumerate(other.spans)}

@@ -226,7 +226,7 @@ def test_other_encoders(encoder: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("recipe", ["needle", "sst"])
 def test_gold_without_entities_is_refused(recipe: str, tmp_path: Path) -> None:
     bare = [replace(doc, spans=()) for doc in GOLD]
-    with pytest.raises(TrainingError, match="no labelled span in gold"):
+    with pytest.raises(TrainingError, match="no labeled span in gold"):
         run(recipe, tmp_path / "r", gold=bare)
 
 
@@ -320,7 +320,7 @@ def dictionary_labels(demo: Demo, docs: list[Document]) -> list[Document]:
 
 @pytest.mark.integration
 def test_it_helps(tmp_path: Path) -> None:
-    """T9: with 40 gold sentences, and 400 that a dictionary has labelled, NEEDLE is above gold alone."""
+    """T9: with 40 gold sentences, and 400 that a dictionary has labeled, NEEDLE is above gold alone."""
     torch.set_num_threads(1)
     gold, weak = DEMO.train[:40], dictionary_labels(DEMO, DEMO.train[1000:1400])
     f1 = {}

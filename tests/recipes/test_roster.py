@@ -194,7 +194,7 @@ def test_with_q_0_the_loss_is_cross_entropy(tmp_path: Path) -> None:
     [row] = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     run_roster(tmp_path / "gce", "q=0.7", *settings)
     [other] = [json.loads(line) for line in (tmp_path / "gce" / "metrics.jsonl").read_text().splitlines()]
-    assert row["loss"] > other["loss"], "p < 1 costs more in cross entropy"
+    assert row["loss"] > other["loss"], "p < 1 costs more in cross-entropy"
 
 
 def test_each_epoch_has_new_augmented_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

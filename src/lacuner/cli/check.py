@@ -93,7 +93,7 @@ def _check_corpus(
         return
     for reason, count in reader.lost:
         where = reader.lost.first.get(reason) or Where(str(corpus))
-        checker.add("not as it was", where, f"{reason}: {count:,} in this file")
+        checker.add("repaired while reading", where, f"{reason}: {count:,} in this file")
 
 
 def _counts(checker: Checker) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def _fix_spans(doc: Document, spans: Iterable[Span], fixed: Counter[str]) -> Ite
         start, end = max(span.start, 0), min(span.end, len(doc.text))
         text = doc.text[start:end]
         if not text.strip():
-            fixed["dropped: nothing in it"] += 1
+            fixed["dropped: empty"] += 1
             continue
         if (start, end) != span[:2]:
             fixed["cut to the text"] += 1
@@ -183,7 +183,7 @@ def _fix_spans(doc: Document, spans: Iterable[Span], fixed: Counter[str]) -> Ite
             start, end = words[first][0], words[last - 1][1]
         span = span._replace(start=start, end=end)
         if span.key in keys:
-            fixed["dropped: there twice"] += 1
+            fixed["dropped: duplicate"] += 1
             continue
         keys.add(span.key)
         yield span

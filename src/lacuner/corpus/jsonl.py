@@ -54,7 +54,7 @@ def _parse(line: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise CorpusError(f"this line is not JSON: {error.msg} at character {error.pos}") from error
     except (ValueError, RecursionError) as error:
-        raise CorpusError("this line is not JSON that can be read: nested too deeply, or an absurd number") from error
+        raise CorpusError("this line is not readable JSON: nested too deeply, or a number out of range") from error
     if not isinstance(row, dict):
         raise CorpusError('a line must be a JSON object, such as {"text": ...}')
     if "\\u" in line:  # only an escape can contain characters that the encoding of the file cannot

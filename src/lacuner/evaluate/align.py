@@ -116,10 +116,10 @@ def _difference(gold: Document, doc: Document, where: str) -> str:
     at = next((i for i, (a, b) in pairs if a != b), min(len(gold.text), len(doc.text)))
     if "".join(gold.text.split()) == "".join(doc.text.split()):
         return (
-            f"document {gold.id!r} has other white space in the {where}, from character {at} on; column files do not "
+            f"document {gold.id!r} differs in white space in the {where}, from character {at} on; column files do not "
             "keep white space: evaluate the run itself, or write predictions to .jsonl"
         )
-    return f"document {gold.id!r} has another text in the {where}, from character {at} on"
+    return f"document {gold.id!r} differs in text in the {where}, from character {at} on"
 
 
 def _error(doc: Document, problem: str) -> CorpusError:

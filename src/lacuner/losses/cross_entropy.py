@@ -1,4 +1,4 @@
-"""Cross entropy of words or spans."""
+"""Cross-entropy of words or spans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generalised cross entropy: a loss between cross entropy and mean absolute error, robust to wrong labels."""
+"""Generalised cross-entropy: a loss between cross-entropy and mean absolute error, robust to wrong labels."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lacuner.models.types import EntityTypeScores, Targets
 
 
 def gce(log_probs: Tensor, q: float) -> Tensor:
-    """`(1 - p^q) / q` of log probabilities `log p`: cross entropy for `q = 0`, `1 - p` for `q = 1`.
+    """`(1 - p^q) / q` of log probabilities `log p`: cross-entropy for `q = 0`, `1 - p` for `q = 1`.
 
     What it does: a label with a probability near 0 has a loss of `1 / q` and almost no gradient, where the gradient of
-        cross entropy would grow without limit.
+        cross-entropy would grow without limit.
     Assumes: labels whose probability stays low during training are wrong.
     Departs from the authors: computed from logarithms, which keeps precision for small `q`.
     Reference: Zhang and Sabuncu (2018), "Generalized cross entropy loss for training deep neural networks with noisy
@@ -26,10 +26,10 @@ def gce(log_probs: Tensor, q: float) -> Tensor:
 
 
 def entity_type_gce_loss(scores: EntityTypeScores, targets: Targets, q: float) -> tuple[Tensor, Tensor]:
-    """Losses of the entity classifier at all known words and of the type classifier at labelled words.
+    """Losses of the entity classifier at all known words and of the type classifier at labeled words.
 
-    What it does: generalised cross entropy of both classifiers, each in the shape of `targets.labels`. The weight of an
-        O counts in the entity loss, that of a labelled word in the type loss: that a labelled word is part of an entity
+    What it does: generalised cross-entropy of both classifiers, each in the shape of `targets.labels`. The weight of an
+        O counts in the entity loss, that of a labeled word in the type loss: that a labeled word is part of an entity
         is never questioned.
     Assumes: weak labels have wrong types or are missing, but seldom mark words outside entities.
     Departs from the authors: nothing. Their code and their formula treat weights differently; this follows the code.
@@ -44,10 +44,10 @@ def entity_type_gce_loss(scores: EntityTypeScores, targets: Targets, q: float) -
     """
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
     labels, weight = targets.labels[at], targets.weight[at]
-    labelled = labels > 0
-    inside = functional.logsigmoid(torch.where(labelled, scores.entity[at], -scores.entity[at]))
-    entity = gce(inside, q) * torch.where(labelled, torch.ones_like(weight), weight)
-    at_labelled = tuple(index[labelled] for index in at)
-    logs = scores.types[at_labelled].log_softmax(dim=-1).gather(1, labels[labelled].unsqueeze(1) - 1).squeeze(1)
+    labeled = labels > 0
+    inside = functional.logsigmoid(torch.where(labeled, scores.entity[at], -scores.entity[at]))
+    entity = gce(inside, q) * torch.where(labeled, torch.ones_like(weight), weight)
+    at_labeled = tuple(index[labeled] for index in at)
+    logs = scores.types[at_labeled].log_softmax(dim=-1).gather(1, labels[labeled].unsqueeze(1) - 1).squeeze(1)
     empty = entity.new_zeros(targets.labels.shape)
-    return empty.index_put(at, entity), empty.index_put(at_labelled, gce(logs, q) * weight[labelled])
+    return empty.index_put(at, entity), empty.index_put(at_labeled, gce(logs, q) * weight[labeled])

@@ -12,7 +12,7 @@ from lacuner.models.types import EntityTypeScores, Targets
 def entity_type_soft_loss(scores: EntityTypeScores, targets: Targets) -> tuple[Tensor, Tensor]:
     """Losses of the entity and of the type classifier against `targets.probs` (O, then the types), each unreduced.
 
-    What it does: binary cross entropy of the entity classifier against `1 - P(O)`; KL divergence of the type classifier
+    What it does: binary cross-entropy of the entity classifier against `1 - P(O)`; KL divergence of the type classifier
         from the types' probabilities, normalised to sum to 1. A word's weight counts in the type loss only.
     Assumes: the teacher's probabilities carry more information than its argmax.
     Departs from the authors: nothing; the recipe decides which words have a weight.

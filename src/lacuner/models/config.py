@@ -45,7 +45,7 @@ class HeadConfig(Config):
     variant: Annotated[Literal["width", "product"], _SPANS] = "width"
     """`span`: span scorer: with a width embedding (NRCES), or with the product of both ends (negative sampling)."""
     width: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MAX_SPAN_WIDTH)
-    """`span`: width of the widest span, in words. None: chosen from the labelled spans."""
+    """`span`: width of the widest span, in words. None: chosen from the labeled spans."""
     threshold: Annotated[_Threshold, _SPANS] = "argmax"
     """`span`: decision threshold. A number: minimum label probability. `argmax`: the label must beat O. `dev`: the
     value with the best dev F1 (without dev, as `argmax`)."""

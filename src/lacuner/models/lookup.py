@@ -1,4 +1,4 @@
-"""A tagger that only memorises the labelled names: what weak labels are worth without a model."""
+"""A tagger that only memorises the labeled names: what weak labels are worth without a model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LookupTagger:
 
 
 def build_lookup_tagger(docs: Iterable[Document]) -> LookupTagger:
-    """A lookup tagger of all labelled names; a name gets its most frequent label."""
+    """A lookup tagger of all labeled names; a name gets its most frequent label."""
     votes: dict[str, Counter[str]] = {}
     for doc in docs:
         for span in doc.spans:

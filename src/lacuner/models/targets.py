@@ -1,12 +1,12 @@
 """Annotations to training targets, for a whole corpus at once: what is an entity, what is O, and what is unknown.
 
-The rules are the same for every head. A labelled span is known. In a complete sentence everything else is O; in any
+The rules are the same for every head. A labeled span is known. In a complete sentence everything else is O; in any
 other sentence only words and spans inside a span that was ruled out for every type are O. Whatever overlaps an unsure
-span is unknown, unless it is labelled. In a window only words that it owns, and spans that start there, are known.
+span is unknown, unless it is labeled. In a window only words that it owns, and spans that start there, are known.
 What a head cannot express (a label it lacks, an overlap, a span that is too wide) is counted in `lost` and is unknown,
 never O.
 
-Five words: "Mara Teel" is labelled, "left" is ruled out, "Halden" has no label, and "Works" is unsure.
+Five words: "Mara Teel" is labeled, "left" is ruled out, "Halden" has no label, and "Works" is unsure.
 
 >>> from dataclasses import replace
 >>> annotation = Annotation(5, spans=[(0, 2, "PER")], rejected=[(2, 3, "")], unsure=[(4, 5, "")])
@@ -139,7 +139,7 @@ def _flatten(annotations: Sequence[Annotation], labels: Sequence[str], lost: Los
 
 
 def token_targets(annotations: Sequence[Annotation], tags: TagSet, lost: Lost) -> CorpusTargets:
-    """One tag per word. Of overlapping labelled spans the longest is kept; words of the others only are unknown."""
+    """One tag per word. Of overlapping labeled spans the longest is kept; words of the others only are unknown."""
     corpus = _flatten(annotations, tags.labels, lost)
     known = np.repeat(corpus.complete, np.diff(corpus.offsets))
     known[corpus.rejected.words] = True
@@ -198,7 +198,7 @@ def _mark_unknown_near_unsure(known: np.ndarray, corpus: _Corpus, widths: int) -
 
 
 def choose_span_width(annotations: Sequence[Annotation]) -> int:
-    """Widest span to score in a corpus: the 99.5 % quantile of the labelled spans' widths, at least 10.
+    """Widest span to score in a corpus: the 99.5 % quantile of the labeled spans' widths, at least 10.
 
     >>> choose_span_width([Annotation(20, spans=[(0, 12, "ORG")])])
     12

@@ -37,7 +37,7 @@ class Annotation:
     own: tuple[int, int] | None = None
     """Of a window: the words that it owns. Spans that start at other words are known in another window, not here."""
     elsewhere: Sequence[WordSpan] = ()
-    """Of a window: labelled spans that reach into it and are known in another window, or fit into none."""
+    """Of a window: labeled spans that reach into it and are known in another window, or fit into none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def restrict_to_window(annotation: Annotation, window: Window) -> Annotation:
     """The annotation of one window: spans that start at a word it owns and end at a word it contains.
 
     So each word, and each span that is no wider than the overlap on one side, is known in exactly one window. A wider
-    unlabelled span across a window's end may be known in none: the window that owns its start does not contain its end.
+    unlabeled span across a window's end may be known in none: the window that owns its start does not contain its end.
     """
     start, end, own_start, own_end = window
 

@@ -29,6 +29,6 @@ def train(splits: Splits, config: Config, run: Run) -> LookupTagger:
     """Collect the labeled names of `splits.weak`."""
     tagger = build_lookup_tagger(splits.weak or ())
     if not tagger.names:
-        raise TrainingError("there is no labelled span in the training data: nothing can be learned from it")
+        raise TrainingError("there is no labeled span in the training data: nothing can be learned from it")
     run.log(f"dictionary: {len(tagger.names):,} distinct names")
     return tagger

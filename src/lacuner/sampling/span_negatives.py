@@ -1,10 +1,10 @@
-"""Negative sampling: which unlabelled spans of a batch are used as negatives.
+"""Negative sampling: which unlabeled spans of a batch are used as negatives.
 
 What it does: each candidate gets a random key, its log weight plus Gumbel noise; the candidates with the highest keys
     of a sentence are taken. That is sampling without replacement in proportion to the weights. `uniform` gives all
     candidates the same weight; `weighted` prefers uncertain spans that do not look like entities: `u (1 + v)^mu`, with
     the entropy `u` and the margin `v` of O over the best class.
-Assumes: few unlabelled spans are entities, so that a small sample rarely contains one.
+Assumes: few unlabeled spans are entities, so that a small sample rarely contains one.
 Departs from the authors: they sample span by span in Python; the distribution is the same. The paper does not say
     whether O itself belongs to the classes over which `v` is taken: `margin` has both readings.
 Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity problem in named entity recognition"; Li, Liu

@@ -35,4 +35,4 @@ def mix(model: Model, gold: Sequence[Document], weak: Sequence[Document], lost: 
 def need_entities(gold: Sequence[Document]) -> None:
     """Raise an error if gold has no entity to learn from."""
     if not any(doc.spans for doc in gold):
-        raise TrainingError("there is no labelled span in gold: a model cannot learn from it what an entity is")
+        raise TrainingError("there is no labeled span in gold: a model cannot learn from it what an entity is")

@@ -38,7 +38,7 @@ def new_model(config: RecipeConfig, docs: Sequence[Document], run: Run, name: st
     """
     labels = labels_of(docs)
     if not labels:
-        raise TrainingError("there is no labelled span in the training data: nothing can be learned from it")
+        raise TrainingError("there is no labeled span in the training data: nothing can be learned from it")
     torch.manual_seed(run.seed_for("weights", name))
     encoder, head = open_encoder(config.encoder, docs), config.head
     settings: dict[str, Any] = {"kind": head.kind, "labels": labels, "dropout": head.dropout}
