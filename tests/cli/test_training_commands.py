@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from lacuner.cli.recipes import GROUPS
+from lacuner.cli.train import _print_issues
 from lacuner.corpus import read, write
-from lacuner.data import Document
+from lacuner.data import Document, Span
 from lacuner.noise import Noise, corrupt
+from lacuner.techniques.label_issues import LabelIssue, LabelIssues
 from tests.cli.conftest import Run
 from tests.demo_corpus import demo_corpus
 
@@ -136,6 +138,26 @@ def test_each_setting_has_lines_of_its_own(run: Run) -> None:
     assert len(settings) > 20
     for line in settings:
         assert re.match(r"  [\w.]+ = |      \S", line) and len(line) <= 100, line
+
+
+def test_settings_of_other_heads_are_not_listed(run: Run) -> None:
+    roster, nrces, trust = (run("recipes", recipe).stdout for recipe in ("roster", "nrces", "trust"))
+    assert "head.width = " in roster and "head.scheme" not in roster and "head.angle" not in roster
+    assert "head.threshold = " in nrces and "head.scheme" not in nrces
+    assert "head.scheme = " in trust and "head.width = " in trust
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_the_labels_of_a_model_that_learned_nothing_are_not_called_wrong(
+    capsys: pytest.CaptureFixture[str], learned: bool
+) -> None:
+    """With labels on ten documents, a model that predicts one of them has not learned, one that predicts two has."""
+    doc = Document("1", "Mara left Halden.", spans=(Span(0, 4, "PERSON"),))
+    doubtful = [LabelIssue("doubtful", doc, doc.spans[0])] * (8 if learned else 9)
+    _print_issues(LabelIssues([], doubtful, labels=10), Path("run"))
+    out = capsys.readouterr().out
+    assert ("probably wrong" in out) == learned == ("That is almost nothing" in out)
+    assert ("hardly any of the labeled entities" in out) == (not learned) == ("train.epochs" in out)
 
 
 def test_fine_tuning_of_another_run(run: Run, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+from lacuner import recipes
 from lacuner.config import Config, load_config
 from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES
@@ -86,9 +87,14 @@ def test_the_settings_of_experiments_were_renamed() -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_every_recipe_explains_itself(recipe: str) -> None:
-    from lacuner.cli.recipes import HEADINGS, parse
+    from lacuner.cli.recipes import GROUPS, HEADINGS, parse
 
-    parts = parse(RECIPES[recipe].__doc__ or "")
+    module = RECIPES[recipe]
+    assert module.GROUP in GROUPS, "`lacuner recipes` lists a recipe under its group"
+    assert all(f"`{group}`" in (recipes.__doc__ or "") for group in GROUPS), "the allowed groups are documented"
+    published = module.GROUP in ("recommended", "other methods")
+    assert re.search(r"\d{4}", module.PAPER) or (module.PAPER == "" and not published)
+    parts = parse(module.__doc__ or "")
     assert set(parts) == {"Summary", *HEADINGS}
     assert all(parts.values())
-    assert parts["Needs"].startswith(", ".join(RECIPES[recipe].NEEDS))
+    assert parts["Needs"].startswith(", ".join(module.NEEDS))

@@ -71,7 +71,7 @@ def annotate(
     )
     collector = _Collector(set().union(*loaded.documents.values()))
     pairs = align_partial(_read_gold(gold_reader), weak) if gold_reader else ((None, doc) for doc in weak)
-    lost = write(collector.collect(pairs), out)
+    lost = write(collector.collect(pairs), out)  # nothing runs before `write` pulls the stream
     precision, measurement = (collector.precision, collector.noise_meter.result()) if gold else (None, None)
     missing = loaded.missing_documents(collector.unseen)
     annotation = AnnotationReport(

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from typer import Argument, Option, echo
 
@@ -18,6 +18,8 @@ from lacuner.cli.options import Dev, Encoder, InputOptions, Json
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from lacuner.advice import DataProfile, Size
     from lacuner.config import Config
 
@@ -152,17 +154,29 @@ def parse(text: str) -> dict[str, str]:
 
 
 def _print_settings(config: Config, prefix: str = "") -> None:
-    """Print each setting with its default, and its description below."""
+    """Print each setting that can have an effect with its default, and its description below."""
     from lacuner.config import Config
 
     for name, field in type(config).model_fields.items():
         value = getattr(config, name)
         if isinstance(value, Config):
             _print_settings(value, f"{prefix}{name}.")
-            continue
-        echo(f"  {prefix}{name} = {value}")
-        if field.description:
-            echo(_wrap("      " + field.description, "      "))
+        elif _can_take_effect(config, field):
+            echo(f"  {prefix}{name} = {value}")
+            if field.description:
+                echo(_wrap("      " + field.description, "      "))
+
+
+def _can_take_effect(config: Config, field: FieldInfo) -> bool:
+    """False for a setting of other heads (or the like) than those that this config allows."""
+    from lacuner.config import OnlyWith
+
+    for condition in field.metadata:
+        if isinstance(condition, OnlyWith):
+            choices = type(config).model_fields[condition.other].annotation
+            if get_origin(choices) is Literal and not set(get_args(choices)) & set(condition.values):
+                return False
+    return True
 
 
 def _wrap(text: str, indent: str) -> str:

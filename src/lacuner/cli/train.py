@@ -14,11 +14,14 @@ from lacuner.data import Splits
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
+    from lacuner.config import Config
     from lacuner.techniques.label_issues import LabelIssue, LabelIssues
 
 ISSUES_SHOWN = 20
 FEW_MISSING = 0.02
 """Below this ratio of missing mentions to labels the model has found almost nothing beyond the labels."""
+MANY_DOUBTFUL = 0.8
+"""Above this share of labels that the model does not predict, it has not learned them."""
 
 
 def train(
@@ -46,7 +49,7 @@ def train(
     files = {"weak": weak, "gold": gold, "dev": [dev] if dev else None}
     settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start_setting(recipe, from_)]
     recipe_config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], config, settings)
-    if getattr(recipe_config, "start", "") is None:  # before anything is read
+    if _lacks_start(recipe_config):  # before anything is read
         raise ConfigError(f"recipe `{recipe}` needs --from RUN")
     trained = train_documents(recipe, Splits(**read_splits(files, inputs)), out, recipe_config, seed, log)
     issues, model_folder = trained.label_issues, trained.run.model_folder
@@ -76,6 +79,11 @@ def _start_setting(recipe: str, run: Path | None) -> list[str]:
     return [f"start={dumps(str(run))}"]
 
 
+def _lacks_start(config: Config) -> bool:
+    """Whether the recipe continues another run (it has a setting `start`) and none is named."""
+    return "start" in type(config).model_fields and getattr(config, "start", None) is None
+
+
 def _count_issues(issues: LabelIssues) -> dict[str, int]:
     names, doubtful = len(issues.missing_names()), len(issues.doubtful)
     return {"labels_given": issues.labels, "missing": len(issues.missing), "names": names, "doubtful": doubtful}
@@ -89,7 +97,13 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
         f"{issues.labels:,} labeled entities. The model found {len(issues.missing):,} unlabeled mentions "
         f"({len(names):,} distinct names) and disagrees with {len(issues.doubtful):,} labels."
     )
-    if len(issues.missing) < FEW_MISSING * issues.labels:
+    learned = len(issues.doubtful) <= MANY_DOUBTFUL * issues.labels
+    if not learned:
+        echo(
+            "The model predicts hardly any of the labeled entities: it has not learned them. Train longer "
+            "(--set train.epochs=...) or with more labels; the list below is not meaningful."
+        )
+    elif len(issues.missing) < FEW_MISSING * issues.labels:
         echo(
             "That is almost nothing: either few labels are missing or the model has memorised the labeled names. In "
             "the second case, pre-training on more text helps too (`lacuner pretrain`)."
@@ -99,9 +113,10 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
     for name in names[:ISSUES_SHOWN]:
         mentions = f"{len(name.mentions):,} x"
         echo(f"  {_format_score(name.score)} {mentions:>7}  {name.label:<12} {context(name.mentions[0])}")
-    if issues.doubtful:
+    doubtful = issues.doubtful[:ISSUES_SHOWN] if learned else []
+    if doubtful:
         echo("probably wrong:")
-    for issue in issues.doubtful[:ISSUES_SHOWN]:
+    for issue in doubtful:
         score = _format_score(issue.predicted.score if issue.predicted else issue.span.score)
         echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {_format_prediction(issue)})")
     echo(f"all mentions: {out / 'suspects.jsonl'}")
