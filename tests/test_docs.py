@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lacuner import load
 from lacuner.config import Config
 from lacuner.corpus import FORMATS, read, write
 from lacuner.pretraining.pretrain import PretrainConfig
@@ -67,8 +68,10 @@ def test_shell_and_python_run(page: Path, tmp_path: Path) -> None:
             run(["make", "-n", *line.split()[1:]], ROOT)
         else:
             run(["bash", "-c", line], tmp_path)
-    for code in blocks(page, "python"):
-        run(["python", "-c", code], tmp_path)
+    printed = [run(["python", "-c", code], tmp_path) for code in blocks(page, "python")]
+    if page == README:
+        assert "F1 " in printed[0]
+        assert load(tmp_path / "demo" / "python")("Mara Teel left Halden.").text == "Mara Teel left Halden."
 
 
 def test_there_is_something_to_run() -> None:
