@@ -149,7 +149,9 @@ def config_for(recipe: str, **settings: Any) -> Config:
     >>> config.frequent, config.train.epochs, config.head.kind
     (5, 3, 'crf')
     """
-    config: Config = make_config(_config_class(recipe), settings)
+    from lacuner.recipes import find_recipe
+
+    config: Config = make_config(find_recipe(recipe).Config, settings)
     return config
 
 
@@ -189,6 +191,7 @@ def train(  # noqa: PLR0913
     >>> tagger.labels
     ('PERSON', 'PLACE')
     """
+    from lacuner.recipes import find_recipe
     from lacuner.trainer.train import load_recipe_config
     from lacuner.trainer.train import train as train_splits
 
@@ -202,7 +205,7 @@ def train(  # noqa: PLR0913
     elif recipe == "auto":
         raise ConfigError("recipe `auto` takes settings, not a config: its recipe is not known yet")
     else:
-        _expect(config, _config_class(recipe), "config", f"use config_for({recipe!r}, ...)")
+        _expect(config, find_recipe(recipe).Config, "config", f"use config_for({recipe!r}, ...)")
     splits = {role: list(_documents(data[role], role, complete=role != "weak")) for role in roles}
     return train_splits(recipe, Splits(**splits), out, config, seed, _message_printer(progress)).tagger
 
@@ -283,15 +286,6 @@ def _expect(value: Any, types: type[Any] | tuple[type[Any], ...], name: str, hin
         f"{kind.__module__}.{kind.__name__}".removeprefix("builtins.") for kind in (*types, type(value))
     )
     raise TypeError(f"{name}: expected {' or '.join(expected)}, got {actual}{hint and f'; {hint}'}")
-
-
-def _config_class(recipe: str) -> type[Config]:
-    from lacuner.recipes import RECIPES
-
-    if recipe not in RECIPES:
-        raise ConfigError(f"there is no recipe {recipe!r}; there are {', '.join(RECIPES)}")
-    config_class: type[Config] = RECIPES[recipe].Config
-    return config_class
 
 
 def _message_printer(progress: Progress) -> Callable[[str], Any]:

@@ -103,6 +103,12 @@ def test_check_sees_texts_shared_between_splits(run: Run, gold: Path, tmp_path: 
     assert found["counts"]["shared text"] == 1 and found["errors"] == 0
 
 
+def test_check_counts_repairs_of_the_reader(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.conll").write_text("Mara B-PER\nTeel I-LOC\n")  # I- after another type
+    found = json.loads(run("check", "x.conll", "--rare", 0, "--json").stdout)
+    assert [problem["kind"] for problem in found["problems"]] == ["repaired while reading"] and found["errors"] == 0
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option, echo
 
-from lacuner.cli.console import CorpusReader, incomplete_note, log, log_lost, print_json, print_table, score_rows
+from lacuner.cli.console import CorpusReader, log, log_lost, print_json, print_scores, print_table
 from lacuner.cli.labelling_sources import SourceOptions
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 from lacuner.corpus import write
@@ -160,9 +160,7 @@ def _print_report(annotation: AnnotationReport, measurement: Measurement | None,
     for labels in similar_labels(statistics.spans):
         echo(f"labels that look alike: {labels}")
     if measurement:
-        print_table("\nAgainst gold", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(measurement.scores))
-        if measurement.scores.incomplete:
-            echo(incomplete_note(measurement.scores))
+        print_scores(measurement.scores, "weak", "\nAgainst gold")
     if lint:
         _print_lint(annotation.lint_rows)
     else:

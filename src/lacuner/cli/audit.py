@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, echo
 
 from lacuner.cli.console import log, print_json, print_table, read_splits
-from lacuner.cli.options import Dev, Gold, InputOptions, Json, Seed, Settings
+from lacuner.cli.options import Dev, Gold, InputOptions, Json, Seed, Settings, to_arguments
 from lacuner.data import Splits
 
 if TYPE_CHECKING:
@@ -44,10 +43,8 @@ def sampling(
     plans = plan_trainings(recipes, settings)
     files = {role: [path] for role, path in (("weak", weak), ("gold", gold), ("dev", dev)) if path is not None}
     audit = audit_sampling(plans, Splits(**read_splits(files, inputs)), names, seed, log=log)
-    values: dict[str, Sequence[object]] = {**files, "recipe": recipes, "follow": names, "set": settings}
-    arguments = [str(part) for option, items in values.items() for item in items for part in (f"--{option}", item)]
-    command = ["lacuner", "audit", "sampling", *arguments, "--seed", str(seed), "--out", str(out)]
-    write_audit(audit, out, shlex.join(command))
+    options = to_arguments({**files, "recipe": recipes, "follow": names, "set": settings, "seed": [seed], "out": [out]})
+    write_audit(audit, out, shlex.join(["lacuner", "audit", "sampling", *options]))
     if json:
         print_json({"out": str(out), **audit.as_json()})
         return
@@ -99,7 +96,7 @@ def removed(
     from lacuner.audit.filtered_tokens import audit_filtered_tokens, removal_curve, removal_figures
     from lacuner.reporting.svg import write_figures
 
-    gold_docs = read_splits({"gold": [gold]}, inputs).get("gold", [])
+    gold_docs = read_splits({"gold": [gold]}, inputs)["gold"]
     results = {str(run): audit_filtered_tokens(run, gold_docs) for run in runs}
     if out is not None:
         write_figures(removal_figures(results), out)
@@ -111,11 +108,7 @@ def removed(
         print_json({"runs": counts, "shares": shares})
         return
     rows = [
-        (
-            name,
-            *[f"{count[key]:,}" for key in ("words", "missing", "removed")],
-            *[f"{count[key]:.3f}" for key in ("precision", "recall")],
-        )
+        (name, *[f"{value:,}" if isinstance(value, int) else f"{value:.3f}" for value in count.values()])
         for name, count in counts.items()
     ]
     print_table("", ("run", "unlabeled tokens", "in entities", "removed", "P", "R"), rows)
@@ -135,7 +128,7 @@ def completion(
     from lacuner.audit.completion import CHANGES, COLUMNS, audit_completion, completion_figures, completion_rows
     from lacuner.reporting.svg import write_figures
 
-    gold_docs = read_splits({"gold": [gold]}, inputs).get("gold", [])
+    gold_docs = read_splits({"gold": [gold]}, inputs)["gold"]
     results = {
         str(run) if number == 1 else f"{run}, round {number}": result
         for run in runs

@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Exit, Option, echo
 
 from lacuner.cli.console import log, print_json, print_table
-from lacuner.cli.options import Json
+from lacuner.cli.options import Json, to_arguments
 
 COLUMNS = ("data", "noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle")
 
@@ -37,8 +37,8 @@ def bench(
     from lacuner.bench.table import format_percent
 
     settings = tuple(set_ or ())
-    arguments = [part for setting in settings for part in ("--set", setting)]
-    command = ["lacuner", "bench", spec.as_posix(), "--data", data.as_posix(), "--out", out.as_posix(), *arguments]
+    options = to_arguments({"data": [data.as_posix()], "out": [out.as_posix()], "set": settings})
+    command = ["lacuner", "bench", spec.as_posix(), *options]
     opened = open_bench(load_spec(spec, data, settings), data, out)
     try:
         if run:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typer import echo
+
 from lacuner.cli.options import InputOptions
 from lacuner.corpus import read
 from lacuner.data import Document, Lost
@@ -17,7 +19,7 @@ from lacuner.errors import CorpusError
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from lacuner.evaluate import Count, Evaluation
+    from lacuner.evaluate import Evaluation
 
 PROGRESS_AFTER = 2.0
 """Seconds of reading after which a progress bar is shown."""
@@ -50,30 +52,28 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
-def score_rows(scores: Evaluation) -> Iterator[tuple[object, ...]]:
-    """Micro and macro averages, then each type, then the scores that ignore type or boundary."""
+def print_scores(scores: Evaluation, predicted: str, title: str = "") -> None:
+    """Print averages, then each type, then the scores that ignore type or boundary; and why they are not final."""
     mark = "" if scores.final else "*"
-    yield _score_row("all (micro)" + mark, scores.exact)
-    yield "all (macro)" + mark, *[f"{100 * value:.1f}" for value in scores.macro], "", "", ""
-    for label, count in scores.per_type.items():
-        yield _score_row("  " + label, count)
-    yield _score_row("boundary only", scores.boundary)
-    yield _score_row("type only, any overlap", scores.type_only)
-
-
-def _score_row(name: str, count: Count) -> tuple[object, ...]:
-    numbers = (f"{100 * value:.1f}" for value in (count.precision, count.recall, count.f1))
-    return name, *numbers, f"{count.correct:,}", f"{count.predicted:,}", f"{count.gold:,}"
-
-
-def incomplete_note(scores: Evaluation) -> str:
-    """Why scores against incomplete gold are not final, with the range of the precision."""
-    low, high = scores.precision_range
-    return (
-        f"* not final: gold is incomplete in {scores.incomplete:,} of {scores.documents:,} documents, so "
-        f"{scores.unjudged:,} predicted spans cannot be judged; precision is between {100 * low:.1f} and "
-        f"{100 * high:.1f}, and recall counts only the entities that gold has"
-    )
+    types = {f"  {label}": count for label, count in scores.per_type.items()}
+    ignoring = {"boundary only": scores.boundary, "type only, any overlap": scores.type_only}
+    rows = [
+        (
+            name,
+            *[f"{100 * value:.1f}" for value in (count.precision, count.recall, count.f1)],
+            *[f"{number:,}" for number in (count.correct, count.predicted, count.gold)],
+        )
+        for name, count in {f"all (micro){mark}": scores.exact, **types, **ignoring}.items()
+    ]
+    rows.insert(1, (f"all (macro){mark}", *[f"{100 * value:.1f}" for value in scores.macro], "", "", ""))
+    print_table(title, ("", "P", "R", "F1", "correct", predicted, "gold"), rows)
+    if not scores.final:
+        low, high = scores.precision_range
+        echo(
+            f"* not final: gold is incomplete in {scores.incomplete:,} of {scores.documents:,} documents, so "
+            f"{scores.unjudged:,} predicted spans cannot be judged; precision is between {100 * low:.1f} and "
+            f"{100 * high:.1f}, and recall counts only the entities that gold has"
+        )
 
 
 def log_lost(lost: Lost, step: str) -> None:
@@ -119,21 +119,18 @@ class CorpusReader:
         self._bytes += count
 
     def __iter__(self) -> Iterator[Document]:
-        start = shown = time.monotonic()
+        start = time.monotonic()
+        next_update = start + PROGRESS_AFTER
         bar: Progress | None = None
         try:
             for doc in self._docs:
                 self.documents += 1
                 yield doc
-                if self.documents % 256:
-                    continue
-                now = time.monotonic()
-                if bar is None and now - start > PROGRESS_AFTER:
-                    bar = self._progress_bar()
-                if bar is not None and now - shown > 0.2:
-                    shown = now
+                if (now := time.monotonic()) > next_update:
+                    bar = bar or self._progress_bar()
                     rate = f"{self.documents / (now - start):,.0f} documents/s"
                     bar.update(bar.task_ids[0], completed=self._bytes, rate=rate)
+                    next_update = now + 0.2
         finally:
             if bar is not None:
                 bar.stop()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, echo
 
-from lacuner.cli.console import CorpusReader, incomplete_note, log, print_json, print_table, score_rows
+from lacuner.cli.console import CorpusReader, log, print_json, print_scores
 from lacuner.cli.options import Gold, InputOptions, Json
 
 
@@ -30,23 +30,21 @@ def evaluate(
         docs = list(gold_docs)
         scores = score(docs, tagger.predict(docs))
         words_unread = tagger.words_unread
-        gold_docs.log_lost()
+        readers = [gold_docs]
     else:
-        predicted_docs = CorpusReader(predictions, inputs)
-        scores = score(gold_docs, predicted_docs)
-        gold_docs.log_lost()
-        predicted_docs.log_lost()
+        readers = [gold_docs, CorpusReader(predictions, inputs)]
+        scores = score(*readers)
+    for reader in readers:
+        reader.log_lost()
     facts = scores.as_json()
     if json:
         print_json({**facts, "words_unread": words_unread})
         return
-    print_table("", ("", "P", "R", "F1", "correct", "predicted", "gold"), score_rows(scores))
+    print_scores(scores, "predicted")
     words, documents = 100 * facts["token_accuracy"], 100 * facts["sentence_accuracy"]
     echo(f"accuracy: {words:.1f} % of words, {documents:.1f} % of documents")
     unread_note = "" if words_unread is None else f", {words_unread:,} words unread"
     echo(f"{scores.documents:,} documents, {scores.words:,} words{unread_note}")
-    if not scores.final:
-        echo(incomplete_note(scores))
     if not scores.exact.gold:
         log(f"{gold}: no entity in this file, so every score is 0")
     if len(scores.lost):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -54,16 +54,16 @@ class SourceOptions:
         loaded = LabellingSources()
         for file in self.dictionary or []:
             self._load_gazetteer(file, stop, loaded)
-        rules: list[Source] = []
         for rule in self.regex or []:
-            label, equals, pattern = rule.partition("=")
-            if not equals or not pattern:
+            label, _, pattern = rule.partition("=")
+            if not pattern:
                 raise ConfigError(f"--regex is written LABEL=PATTERN, not {rule!r}")
-            name = _unique_name(f"regex {label.strip()}".strip(), [*loaded.sources, *rules])
-            rules.append(regex_source(label.strip(), pattern, name=name))
+            name = loaded.unique_name(f"regex {label.strip()}".strip())
+            loaded.sources.append(regex_source(label.strip(), pattern, name=name))
         if self.capitalised:  # last: these spans have no type, so every other source has priority
-            rules.append(capitalised_source(name=_unique_name("capitalised", [*loaded.sources, *rules])))
-        loaded.sources += [apply_stop_list(rule, stop) if stop else rule for rule in rules]
+            loaded.sources.append(capitalised_source(name=loaded.unique_name("capitalised")))
+        if stop:  # gazetteers have applied it themselves
+            loaded.sources = [source if source.entries else apply_stop_list(source, stop) for source in loaded.sources]
         return loaded
 
     def _load_gazetteer(self, file: Path, stop: frozenset[str], loaded: LabellingSources) -> None:
@@ -72,7 +72,7 @@ class SourceOptions:
         gazetteer = load_gazetteer(
             file,
             label=self.label,
-            mapping=_parse_pairs(self.map, "--map") or None,
+            mapping=self._mapping() or None,
             format=self.dictionary_format,
             encoding=self.dictionary_encoding,
         )
@@ -87,14 +87,23 @@ class SourceOptions:
         name = file.stem if stems.count(file.stem) == 1 else str(file)
         sources = []
         if len(gazetteer.entries):
-            unique = _unique_name(name, loaded.sources)
-            sources.append(gazetteer_source(gazetteer.entries, name=unique, **matching))
+            sources.append(gazetteer_source(gazetteer.entries, name=loaded.unique_name(name), **matching))
         if gazetteer.by_document:
-            unique = _unique_name(f"{name}, by document", loaded.sources)
-            sources.append(per_document_source(gazetteer.by_document, name=unique, **matching))
+            name = loaded.unique_name(f"{name}, by document")
+            sources.append(per_document_source(gazetteer.by_document, name=name, **matching))
             loaded.documents.setdefault(file, set()).update(gazetteer.by_document)
         loaded.sources += sources
         log(f"read {file}: {len(gazetteer):,} entries, {gazetteer.skipped:,} rows skipped{_unmatched(sources)}")
+
+    def _mapping(self) -> dict[str, str]:
+        """Labels by gazetteer class."""
+        mapping = {}
+        for pair in self.map or []:
+            name, _, label = pair.partition("=")
+            if not name or not label:
+                raise ConfigError(f"--map is written CLASS=LABEL, not {pair!r}")
+            mapping[name] = label
+        return mapping
 
 
 @dataclass
@@ -107,44 +116,27 @@ class LabellingSources:
     documents: dict[Path, set[str]] = field(default_factory=dict)
     """For each gazetteer file with terms for single documents: the ids of these documents."""
 
+    def unique_name(self, name: str) -> str:
+        """The name, with a number if another source has it."""
+        taken = {source.name for source in self.sources}
+        return next(unique for unique in chain([name], (f"{name} {n}" for n in count(2))) if unique not in taken)
+
     def missing_documents(self, unseen: set[str]) -> list[str]:
         """One sentence per gazetteer with terms for documents that did not occur in the corpus."""
         sentences = []
         for file, documents in self.documents.items():
             if missing := sorted(documents & unseen):
-                count = f"{len(missing):,} of the {len(documents):,} documents it has terms for"
-                sentences.append(f"{file}: {count} are not in the corpus, the first is {missing[0]!r}")
+                share = f"{len(missing):,} of the {len(documents):,} documents it has terms for"
+                sentences.append(f"{file}: {share} are not in the corpus, the first is {missing[0]!r}")
         return sentences
-
-
-def _parse_pairs(arguments: list[str] | None, option: str) -> dict[str, str]:
-    """NAME=VALUE arguments as a dictionary."""
-    pairs = {}
-    for argument in arguments or []:
-        name, _, value = argument.partition("=")
-        if not name or not value:
-            raise ConfigError(f"{option} is written NAME=VALUE, not {argument!r}")
-        pairs[name] = value
-    return pairs
 
 
 def _unmatched(sources: list[Source]) -> str:
     """How many entries are never matched, and why."""
     from lacuner.annotate.sources import EMPTY, STOPPED
 
-    counts = {
-        name: sum(source.skipped.get(reason, 0) for source in sources)
-        for reason, name in ((STOPPED, "stopped"), (EMPTY, "empty after normalising"))
-    }
-    parts = [f"{count:,} {name}" for name, count in counts.items() if count]
-    return f"; {', '.join(parts)}" if parts else ""
-
-
-def _unique_name(name: str, sources: Iterable[Source]) -> str:
-    """The name, with a number if another source has it."""
-    taken = {source.name for source in sources}
-    number, unique = 1, name
-    while unique in taken:
-        number += 1
-        unique = f"{name} {number}"
-    return unique
+    text = ""
+    for reason, name in ((STOPPED, "stopped"), (EMPTY, "empty after normalising")):
+        if skipped := sum(source.skipped.get(reason, 0) for source in sources):
+            text += f"{', ' if text else '; '}{skipped:,} {name}"
+    return text

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option, echo
 
-from lacuner.cli.console import CorpusReader, incomplete_note, log, log_lost, print_json, print_table, score_rows
+from lacuner.cli.console import CorpusReader, log, log_lost, print_json, print_scores, print_table
 from lacuner.cli.options import Gold, InputOptions, Json, Seed, refuse_overwriting
 from lacuner.corpus import write
 from lacuner.data import labels_of
@@ -90,9 +90,7 @@ def measure(
     if json:
         print_json(result.as_json())
         return
-    print_table("", ("", "P", "R", "F1", "correct", "weak", "gold"), score_rows(result.scores))
-    if not result.scores.final:
-        echo(incomplete_note(result.scores))
+    print_scores(result.scores, "weak")
     rows = [(label, *[f"{counts[kind]:,}" for kind in KINDS]) for label, counts in result.kinds.items()]
     total = ("all", *[f"{result.total[kind]:,}" for kind in KINDS])
     print_table("\nLabel errors by type", ("type", *KINDS), [*rows, total])

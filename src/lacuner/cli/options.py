@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
@@ -49,23 +49,26 @@ class InputOptions:
 
     def read_options(self, keep_bad_spans: bool = False) -> ReadOptions:
         """The options as `lacuner.corpus.read` takes them."""
-        return ReadOptions(
-            encoding=self.encoding,
-            separator=None if self.separator is None else _SEPARATORS.get(self.separator, self.separator),
-            token_column=self.token_column,
-            tag_column=self.tag_column,
-            scheme=self.scheme,
-            strict=self.strict,
-            words=self.words,
-            keep_bad_spans=keep_bad_spans,
-        )
+        values = asdict(self)
+        del values["format"]
+        separator = _SEPARATORS.get(self.separator or "", self.separator)
+        return ReadOptions(**{**values, "separator": separator, "keep_bad_spans": keep_bad_spans})
 
     def arguments(self) -> list[str]:
         """The options that differ from their defaults, as command-line arguments."""
-        changed = {field.name: getattr(self, field.name) for field in fields(self)}
-        changed = {name: value for name, value in changed.items() if value != getattr(InputOptions, name)}
-        parts = [(f"--{name.replace('_', '-')}", str(value)) for name, value in changed.items() if value is not True]
-        return [part for pair in parts for part in pair] + ["--strict"] * self.strict
+        changed = {name: [value] for name, value in asdict(self).items() if value != getattr(InputOptions, name)}
+        changed.pop("strict", None)
+        return to_arguments(changed) + ["--strict"] * self.strict
+
+
+def to_arguments(options: Mapping[str, Iterable[object]]) -> list[str]:
+    """The values of each option as command-line arguments.
+
+    >>> to_arguments({"gold": ["a.conll"], "set": ["train.epochs=5", "head.kind=crf"]})
+    ['--gold', 'a.conll', '--set', 'train.epochs=5', '--set', 'head.kind=crf']
+    """
+    values = [(f"--{name.replace('_', '-')}", str(value)) for name, items in options.items() for value in items]
+    return [argument for pair in values for argument in pair]
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:

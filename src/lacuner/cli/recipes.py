@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 from typer import Argument, Option, echo
 
 from lacuner.cli.console import print_json, print_table, read_splits
-from lacuner.cli.options import Dev, Encoder, InputOptions, Json
+from lacuner.cli.options import Dev, Encoder, InputOptions, Json, to_arguments
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,38 +40,33 @@ def recipes(
     inputs: InputOptions,
 ) -> None:
     """List recipes, explain one, or recommend one."""
-    from lacuner.recipes import RECIPES
+    from lacuner.recipes import RECIPES, find_recipe
 
     files = {"weak": weak or [], "gold": gold or [], "dev": [dev] if dev else []}
     if any(files.values()):
         if name is not None or not (weak or gold):
             raise ConfigError("a recommendation needs --for WEAK or --gold, and no recipe name")
-        arguments = [*inputs.arguments(), *(["--encoder", encoder] if encoder else [])]
+        arguments = [*inputs.arguments(), *to_arguments({"encoder": [encoder] if encoder else []})]
         _recommend(files, read_splits(files, inputs), encoder or "tiny", arguments, json)
         return
-    if name is not None and name not in RECIPES:
-        raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(RECIPES)}")
+    modules = {name: find_recipe(name)} if name is not None else RECIPES
+    sections = {key: parse(inspect.getdoc(module) or "") for key, module in modules.items()}
     if json:
-        print_json({key: _describe(RECIPES[key]) for key in ([name] if name else RECIPES)})
+        facts = {key: {"needs": m.NEEDS, "group": m.GROUP, "paper": m.PAPER} for key, m in modules.items()}
+        print_json({key: {**sections[key], **facts[key]} for key in modules})
     elif name is None:
-        _print_list(RECIPES)
+        _print_list(RECIPES, sections)
     else:
-        for heading, text in parse(inspect.getdoc(RECIPES[name]) or "").items():
+        for heading, text in sections[name].items():
             echo(_wrap(f"{heading}: {text}", "    "))
         echo("Settings:")
         _print_settings(RECIPES[name].Config())
 
 
-def _describe(module: ModuleType) -> dict[str, Any]:
-    """The headings of a recipe's docstring and what it needs, for `--json`."""
-    sections = parse(inspect.getdoc(module) or "")
-    return {**sections, "needs": module.NEEDS, "group": module.GROUP, "paper": module.PAPER}
-
-
-def _print_list(recipes: Mapping[str, ModuleType]) -> None:
+def _print_list(recipes: Mapping[str, ModuleType], sections: Mapping[str, Mapping[str, str]]) -> None:
     for group in GROUPS:
         rows = [
-            (name, " ".join(module.NEEDS), parse(inspect.getdoc(module) or "")["Summary"], module.PAPER)
+            (name, " ".join(module.NEEDS), sections[name]["Summary"], module.PAPER)
             for name, module in recipes.items()
             if group == module.GROUP
         ]
@@ -93,9 +88,9 @@ def _recommend(
     profile = profile_data(**docs)
     advice = advise(profile, encoder)
     roles = [role for role in files if role in (*RECIPES[advice.recipe].NEEDS, "dev")]
-    data = [part for role in roles for path in files[role] for part in (f"--{role}", str(path))]
-    settings = [part for setting in advice.settings for part in ("--set", setting)]
-    command = shlex.join(["lacuner", "train", "--recipe", advice.recipe, *data, *arguments, *settings, "--out", "run"])
+    data = to_arguments({"recipe": [advice.recipe], **{role: files[role] for role in roles}})
+    settings = to_arguments({"set": advice.settings, "out": ["run"]})
+    command = shlex.join(["lacuner", "train", *data, *arguments, *settings])
     if json:
         print_json({**advice.model_dump(mode="json"), "command": command, "seen": profile.as_json()})
         return
@@ -122,10 +117,8 @@ def _profile_rows(profile: DataProfile) -> Iterator[tuple[str, str]]:
     if profile.missing_rate is not None:
         yield "estimated missing entities", f"{100 * profile.missing_rate:.0f} % (from {profile.reference})"
     if profile.missing_kind is not None:
-        yield (
-            "what is missing",
-            {"names": "all mentions of some names", "mentions": "some mentions of all names"}[profile.missing_kind],
-        )
+        kinds = {"names": "all mentions of some names", "mentions": "some mentions of all names"}
+        yield "what is missing", kinds[profile.missing_kind]
 
 
 def _format_size(size: Size) -> str:

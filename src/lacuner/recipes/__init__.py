@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from lacuner.errors import ConfigError
 from lacuner.recipes import (
     bond,
     dictionary,
@@ -53,4 +54,16 @@ RECIPES: dict[str, ModuleType] = {
     "oracle": oracle,
 }
 
-__all__ = ["RECIPES"]
+
+def find_recipe(name: str) -> ModuleType:
+    """The recipe of this name; an error that lists all recipes if there is none.
+
+    >>> find_recipe("partial").NEEDS
+    ('weak',)
+    """
+    if name not in RECIPES:
+        raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(RECIPES)}")
+    return RECIPES[name]
+
+
+__all__ = ["RECIPES", "find_recipe"]

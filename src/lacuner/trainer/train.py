@@ -10,7 +10,7 @@ from lacuner.config import Config, load_config
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
 from lacuner.models.storage import AnyTagger, load, save
-from lacuner.recipes import RECIPES
+from lacuner.recipes import RECIPES, find_recipe
 from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
 from lacuner.trainer.auto import AUTO, choose_recipe, read_auto_settings, stored_identity
 from lacuner.training.callbacks import TrainingCallback
@@ -30,9 +30,7 @@ class TrainingResult:
 
 def check_needs(recipe: str, roles: Iterable[str]) -> None:
     """Raise an error if a recipe does not exist or lacks data that it needs."""
-    if recipe not in RECIPES:
-        raise ConfigError(f"there is no recipe {recipe!r}; there are {', '.join(RECIPES)}")
-    missing = [f"--{role}" for role in RECIPES[recipe].NEEDS if role not in set(roles)]
+    missing = [f"--{role}" for role in find_recipe(recipe).NEEDS if role not in set(roles)]
     if missing:
         raise ConfigError(f"recipe `{recipe}` needs {' and '.join(missing)}")
 
