@@ -35,10 +35,9 @@ from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
-from lacuner.errors import LacunerError
 from lacuner.losses.gce import entity_type_gce_loss
 from lacuner.models.config import EncoderConfig, EntityTypeHeadConfig, HeadConfig
-from lacuner.models.encoders import is_transformer
+from lacuner.models.encoders import names_transformer
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.model import Model
@@ -165,10 +164,7 @@ def _is_transformer(encoder: Any) -> bool:
     name = (
         encoder.name if isinstance(encoder, EncoderConfig) else encoder.get("name") if isinstance(encoder, dict) else ""
     )
-    try:
-        return isinstance(name, str) and is_transformer(EncoderConfig(name=name))
-    except LacunerError:
-        return False  # there is no such encoder: training, not reading the settings, is where that is an error
+    return isinstance(name, str) and names_transformer(name)
 
 
 class Task(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 from lacuner.corpus.words import word_texts
 from lacuner.data import Document
-from lacuner.errors import ConfigError, ModelFileError
+from lacuner.errors import ConfigError, LacunerError, ModelFileError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders.lstm import build_lstm, lstm_from_words
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
@@ -143,6 +143,20 @@ def is_transformer(config: EncoderConfig) -> bool:
     """
     key, place = parse_encoder_name(config.name)
     return ENCODERS[key].is_transformer(place)
+
+
+def names_transformer(name: str) -> bool:
+    """Whether an encoder name is that of a transformer; False if there is no such encoder here.
+
+    Settings can then be read on a machine without the encoder: opening it is where its absence is an error.
+
+    >>> names_transformer("hf:distilroberta-base"), names_transformer("run:absent")
+    (True, False)
+    """
+    try:
+        return is_transformer(EncoderConfig(name=name))
+    except LacunerError:
+        return False
 
 
 def encoder_fingerprint(name: str) -> str | None:
