@@ -92,7 +92,7 @@ def test_the_preset_follows_from_the_head_or_the_encoder(monkeypatch: pytest.Mon
     assert chosen("q=0.7") == {**spans, "q": 0.7}
     assert chosen("head.kind=entity_type") == tokens == chosen("preset=tokens")
     assert chosen("head.kind=span", "tau=0.7") == {**spans, "tau": 0.7}
-    monkeypatch.setattr(roster, "is_transformer", lambda config: True)
+    monkeypatch.setattr(roster, "names_transformer", lambda name: True)
     assert chosen() == tokens
     assert chosen("preset=spans") == spans
     with pytest.raises(ConfigError, match=r"head\.threshold=0\.3 has no effect together with head\.kind=entity_type"):
