@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 import shutil
 import sys
 from collections.abc import Iterator
@@ -40,9 +41,7 @@ PYTHON = {
     "lacuner.training": "Training",
     "lacuner.techniques": "Techniques",
     "lacuner.pretraining": "Pre-training",
-    "lacuner.trainer": "Running recipes",
     "lacuner.audit": "Audits",
-    "lacuner.bench": "Benchmarks",
     "lacuner.demo": "Demo corpus",
 }
 
@@ -127,11 +126,18 @@ def python() -> str:
     text, written = "# Python\n", set[str]()
     for package, title in PYTHON.items():
         module = importlib.import_module(package)
-        paths = [definition(module, name) for name in public_names(module)]
         text += f"\n## {title}\n\n`{package}`: {(module.__doc__ or '').partition(BLANK)[0]}\n"
-        text += "".join(f"\n::: {path}\n" for path in paths if path not in written)
-        written |= set(paths)
+        for exporter in [module] if hasattr(module, "__all__") else [module, *submodules(module)]:
+            paths = [definition(exporter, name) for name in public_names(exporter)]
+            text += "".join(f"\n::: {path}\n" for path in paths if path not in written)
+            written |= set(paths)
     return text
+
+
+def submodules(module: ModuleType) -> Iterator[ModuleType]:
+    """The modules of a package; none of a plain module."""
+    for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        yield importlib.import_module(f"{module.__name__}.{info.name}")
 
 
 def public_names(module: ModuleType) -> list[str]:
