@@ -35,7 +35,7 @@ FEW_ENTITIES = 200
 """With fewer labeled entities than this no recipe can learn much (a rule of thumb)."""
 
 _TUNE_THRESHOLD = "head.threshold=dev"
-_COST = "It trains five models; `negative_sampling` trains one and is usually the best of the single models."
+_COST = "It costs five training runs; `negative_sampling` costs one and is usually the best of the single models."
 
 
 class Advice(Config):

@@ -101,7 +101,7 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
     if not learned:
         echo(
             "The model predicts hardly any of the labeled entities: it has not learned them. Train longer "
-            "(--set train.epochs=...) or with more labels; the list below is not meaningful."
+            "(--set train.epochs=...) or with more labels; suspects.jsonl is not meaningful before."
         )
     elif len(issues.missing) < FEW_MISSING * issues.labels:
         echo(

@@ -1,11 +1,11 @@
 """An ensemble of span classifiers with sampled negatives, distilled into one model.
 
 What it does: trains a few span classifiers with negative sampling, which differ in their initial weights and in the
-    negatives they sample. Entities that one of them predicts by chance the others do not; on real ones they mostly
-    agree. A last model is trained on the mean of their probabilities for every unlabeled span; labels stay as they
-    are. With dev, the probabilities are first scaled so that they add up to the number of missing entities, estimated
-    from how frequent entities are in dev. Without dev they are not scaled, and the last model has a low decision
-    threshold: where whole names are missing from the labels, few members predict them.
+    negatives they sample. A span that one of them predicts by chance is rarely predicted by the others; on real
+    entities they mostly agree. A last model is trained on the mean of their probabilities for every unlabeled span;
+    labels stay as they are. With dev, the probabilities are first scaled so that they add up to the number of missing
+    entities, estimated from how frequent entities are in dev. Without dev they are not scaled, and the last model has
+    a low decision threshold: where whole names are missing from the labels, few members predict them.
 Assumes: that labels are right and missing at random.
 Needs: weak; with dev it also tunes thresholds and selects epochs.
 Costs: one training run per member, in parallel where there are cores, and two more: five times `trust` with three

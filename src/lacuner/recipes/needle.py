@@ -4,8 +4,8 @@ What it does: stage I trains a CRF on gold. Stage II completes the weak labels w
     sentences without any are left out) and continues training on gold and completed sentences together. Stage III
     fine-tunes on gold alone. With a Hugging Face encoder, completed sentences enter stage II through the noise-aware
     loss, weighted by their confidence: it follows from the share of their tokens with a weak label and from how often
-    the model was right on held-out gold at the same score. With other encoders, predicted entities below a probability
-    stay unknown instead.
+    the model was right on held-out gold at the same score. With other encoders, predicted entities below a minimum
+    probability stay unknown instead.
 Assumes: that weak labels are right where there are any, and that there is a little gold.
 Needs: weak, gold.
 Costs: two training runs on gold and a few epochs on everything; with the noise-aware loss one more run for each part of

@@ -194,7 +194,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     train_members("roster", splits, config, run, stages, partial(train_robust, task))
     robust_models, removed = zip(*(_load_robust(task, name) for name in stages.values()), strict=True)
     count_removed = write_removed_labels(run.folder, docs, task.weak.as_complete, removed)
-    run.log(f"roster: label removal left out {count_removed:,} spans in at least one epoch (removed.jsonl)")
+    if ablation.removal:
+        run.log(f"roster: label removal left out {count_removed:,} spans in at least one epoch (removed.jsonl)")
     features = task.weak.as_complete.features
     total = sum((score_corpus(robust, features, probabilities) for robust in robust_models), torch.zeros(()))
     ensemble_probs = total / count
