@@ -1,7 +1,5 @@
 """Atomic writes: a reader sees the old file or the new one, never half of it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

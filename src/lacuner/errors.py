@@ -1,7 +1,5 @@
 """Errors that the user can fix, as one sentence with the place. The command line exits with status 2 on them."""
 
-from __future__ import annotations
-
 from os import PathLike
 
 

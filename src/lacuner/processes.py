@@ -1,7 +1,5 @@
 """Child processes: an ordered map over a process pool, and JSON requests that each run in a new Python process."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -4,8 +4,6 @@ A *name* is the text of a labeled span. Every statistic looks at one label and t
 mean over labels. A label is never compared with itself, so names that occur once contribute nothing.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum, sqrt

@@ -4,8 +4,6 @@ Weak labels alone show how often a labeled name occurs elsewhere without a label
 texts, show much more: how dense entities should be, and what type a name should have.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -5,8 +5,6 @@ and 0.8, and labels made by gazetteers. `python -m benchmarks.advice` compares t
 a benchmark has been run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import sqrt
 

@@ -1,7 +1,5 @@
 """Find capitalised phrases: probable names of unknown type."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import regex

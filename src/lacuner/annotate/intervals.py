@@ -1,7 +1,5 @@
 """Interval sets with bisection: a query takes O(log n), so documents with thousands of spans stay fast."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import accumulate

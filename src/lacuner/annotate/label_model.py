@@ -1,7 +1,5 @@
 """Label model: combine the spans of several sources into one layer of weak labels, by priority or by vote."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

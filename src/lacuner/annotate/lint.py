@@ -5,8 +5,6 @@ with several labels, common words, one or two characters, numbers, and unusually
 precision of each entry is measured.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator

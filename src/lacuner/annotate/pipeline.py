@@ -1,7 +1,5 @@
 """Label a stream of documents, in one process or in several."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

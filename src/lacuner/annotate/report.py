@@ -3,8 +3,6 @@
 Corpus text is inert in the page: Jinja2 escapes all of it, it is never part of a template, and the page has no script.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections import Counter

@@ -3,8 +3,6 @@
 A source without a span at a place abstains there. It never votes against a span of another source.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Gold for weak documents: which entities are unlabeled."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

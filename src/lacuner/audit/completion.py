@@ -1,7 +1,5 @@
 """Compare the weak labels that a `needle` run completed with gold, which training never sees."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Compare the tokens whose O label a `two_step` run removed with gold, which training never sees."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

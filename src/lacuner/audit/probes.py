@@ -4,8 +4,6 @@
 unlabeled entities after each epoch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

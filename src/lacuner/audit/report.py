@@ -3,8 +3,6 @@
 No text of a corpus is passed to matplotlib: the page shows it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial

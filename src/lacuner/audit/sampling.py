@@ -1,7 +1,5 @@
 """Train recipes while probes with gold labels track what the models learn about unlabeled entities."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Callable, Sequence

@@ -6,8 +6,6 @@ so `ceil(rate * n)` spans sampled from all of them contain an unlabeled entity w
 a simulation of it, and the exact probability for a corpus with its own missing labels and a maximum span width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, isqrt, sqrt

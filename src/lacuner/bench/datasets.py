@@ -1,7 +1,5 @@
 """The data sets of a benchmark: the documents of a cell, and the shell commands that make the same files."""
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Sentences are sorted by a hash of the seed and their text. Gold is taken from th
 2 % of gold are part of its 5 %, a thousand weak sentences are part of two thousand, and file order does not matter.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import shlex

@@ -5,8 +5,6 @@ encoder and seed. Without noise, `trust` and `oracle` see the same documents as 
 are the same run (a test compares them).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

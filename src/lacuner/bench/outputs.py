@@ -1,7 +1,5 @@
 """The files that a benchmark writes: rows, table, figures and an HTML report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figures of a benchmark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 

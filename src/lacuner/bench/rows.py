@@ -1,7 +1,5 @@
 """Result rows: one JSON object per grid cell, in `results.jsonl` and in single files below `cells/`."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Run the cells of a benchmark that have no result yet, some at a time, each in a process of its own."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Mapping

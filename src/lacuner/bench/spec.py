@@ -1,7 +1,5 @@
 """What to measure: a TOML file, checked completely before anything runs."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple

@@ -1,7 +1,5 @@
 """Summarise rows: mean and standard deviation over seeds, shares of the upper bounds, significance."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The results as tables, which `table.md` and the HTML report share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 `bench.runner` starts the process and sends the request; the resulting row goes into a file.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """`lacuner augment`: augmented sentences from a masked language model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`lacuner bench`: compare recipes on data sets, noise levels and seeds."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`lacuner evaluate`: score predictions against gold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

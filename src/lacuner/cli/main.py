@@ -1,7 +1,5 @@
 """The `lacuner` command: all subcommands, and the exit status of errors."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`lacuner noise`: simulate label noise, or measure it against gold."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Annotated

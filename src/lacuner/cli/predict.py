@@ -1,7 +1,5 @@
 """`lacuner predict`: tag entities in new texts."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """`lacuner pretrain`: domain-adaptive pre-training of an encoder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

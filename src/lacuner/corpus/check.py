@@ -1,7 +1,5 @@
 """Check a corpus for mistakes, with file and line, and repair those that need no judgement."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

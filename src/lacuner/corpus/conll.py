@@ -4,8 +4,6 @@ Separator, number of columns and tag scheme are detected from the beginning of t
 `-DOCSTART-` lines number the original documents in `meta["document"]`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

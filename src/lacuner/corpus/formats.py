@@ -1,7 +1,5 @@
 """The table of file formats, and `read` and `write` for all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path

@@ -6,8 +6,6 @@ Our form has `{"id", "text", "words", "spans", "rejected", "unsure", "complete",
 are kept in `meta`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator

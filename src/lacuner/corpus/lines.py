@@ -4,8 +4,6 @@ Written by hand because Python's own line iteration has no limit on the length o
 breaks at U+2028 and similar characters, which occur inside sentences.
 """
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Callable, Iterator
 from os import PathLike

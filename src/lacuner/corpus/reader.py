@@ -1,7 +1,5 @@
 """What the reader of every format is given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@ A chunk is `(first word, end word, label)`, half-open. The schemes use different
 inside, L and E: end, U and S: single word), so one decoder reads them all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Plain text: a folder has one document per file, a single file one document per line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

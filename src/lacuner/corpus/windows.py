@@ -4,8 +4,6 @@ A window is a run of words that fits into the encoder. Windows overlap, so that 
 Each word is *owned* by exactly one window, whose predictions count for it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate

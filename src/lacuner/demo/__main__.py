@@ -1,7 +1,5 @@
 """`python -m lacuner.demo FOLDER [SEED]`: write the demo corpus."""
 
-from __future__ import annotations
-
 import sys
 
 from lacuner.demo.write import write_demo

@@ -1,7 +1,5 @@
 """Generate the demo corpus and its gazetteer from a seed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice

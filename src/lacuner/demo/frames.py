@@ -7,8 +7,6 @@ has words that are also names (`words.WORD_NAMES`) as plain English, mostly at t
 capital letter tells nothing.
 """
 
-from __future__ import annotations
-
 RULES = """
 sentence: 14* {clause}. | 5* {when}, {clause}. | 5* {clause} {when}. | 4* {clause}, {join} {clause}.
   | 3* {since} {clause}, {clause}. | 3* "{speech}," {said} {speaker}. | 3* {series}. | 2* {question}? | 2* {note}

@@ -1,7 +1,5 @@
 """From frames to sentences: choose a frame, fill it, and record where the names are."""
 
-from __future__ import annotations
-
 import re
 from itertools import accumulate
 from random import Random

@@ -4,8 +4,6 @@ Each type has habits that a model can learn (endings, patterns, capitals) and th
 can therefore often be recognised by its form, and a *bare* one only by its context.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from random import Random

@@ -5,8 +5,6 @@ unknown word must not be a name just because it is unknown. Others contain words
 that are also names.
 """
 
-from __future__ import annotations
-
 
 def listed(text: str) -> tuple[str, ...]:
     """The words of a running text."""

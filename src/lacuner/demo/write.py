@@ -1,7 +1,5 @@
 """Write the demo corpus to files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Align the documents of a corpus with gold: the same text on both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from lacuner.data import Document

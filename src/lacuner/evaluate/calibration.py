@@ -1,7 +1,5 @@
 """Histogram binning: from a model's score of a sentence to the share of held-out sentences that it gets right."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

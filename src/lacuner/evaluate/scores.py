@@ -4,8 +4,6 @@ Where gold is incomplete, a predicted span that gold lacks is not necessarily wr
 final and give the range in which precision lies.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

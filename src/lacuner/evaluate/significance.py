@@ -8,8 +8,6 @@ Reference: Koehn (2004), "Statistical significance tests for machine translation
 (2012), "An empirical investigation of statistical significance in NLP"; Noreen (1989).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any

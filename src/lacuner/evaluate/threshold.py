@@ -1,7 +1,5 @@
 """The decision threshold: the probability from which a predicted span is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

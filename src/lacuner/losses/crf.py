@@ -1,7 +1,5 @@
 """Likelihood of a CRF, for complete and for partial annotation."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from lacuner.models.heads.crf import Unknown, log_likelihood

@@ -1,7 +1,5 @@
 """Cross-entropy of words or spans."""
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional
 

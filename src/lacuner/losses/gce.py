@@ -1,7 +1,5 @@
 """Generalised cross-entropy: a loss between cross-entropy and mean absolute error, robust to wrong labels."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional

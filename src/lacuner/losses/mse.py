@@ -1,7 +1,5 @@
 """Squared error of probabilities: a bounded loss."""
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional
 

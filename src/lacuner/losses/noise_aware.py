@@ -1,7 +1,5 @@
 """Noise-aware CRF loss: likelihood of labels that are probably right, unlikelihood of those that are not."""
 
-from __future__ import annotations
-
 from math import log
 
 import torch

@@ -1,7 +1,5 @@
 """NRCES loss: cross-entropy that is annealed into a bounded loss on unlabeled spans."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

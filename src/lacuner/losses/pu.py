@@ -1,7 +1,5 @@
 """Positive-unlabeled learning: the non-negative risk of each class."""
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional
 

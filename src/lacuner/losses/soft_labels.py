@@ -1,7 +1,5 @@
 """Soft labels for the entity and type classifiers: knowledge distillation and self-training."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional

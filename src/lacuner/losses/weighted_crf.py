@@ -1,7 +1,5 @@
 """CRF likelihood in which unknown words have a distribution over tags."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

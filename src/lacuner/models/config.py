@@ -1,7 +1,5 @@
 """Settings of encoders and heads, and the narrower head settings of recipes that work with some heads only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -4,8 +4,6 @@ Faster than one draw per word (on a CPU the draws cost as much as a convolution)
 one word what was dropped at its neighbour.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Batched inference over a prepared corpus: the one forward pass that prediction, self-training and audits share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 

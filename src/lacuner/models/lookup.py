@@ -1,7 +1,5 @@
 """A tagger that only memorises the labeled names: what weak labels are worth without a model."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Models: an encoder and a head in one `nn.Module`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import nn

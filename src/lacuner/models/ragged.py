@@ -1,7 +1,5 @@
 """Sentences of different lengths in one flat array, and padded batches of them without a loop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Build a model from a config that may be damaged or hostile, without running code or filling the memory."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

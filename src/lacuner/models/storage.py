@@ -5,8 +5,6 @@ The regression scores of a few sentences are checked on load: a model that no lo
 or of another version raises `ModelFileError`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

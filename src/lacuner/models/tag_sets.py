@@ -4,8 +4,6 @@
 schemes, as numbers, for a whole corpus at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The tagger: documents in, documents with predicted spans out, each span with a score."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """Documents as an encoder reads them: sentences of words, and overlapping windows of long documents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Every decision comes from a hash of the seed and of the entity, not from a gener
 happens to an entity depends neither on the order of the file nor on other documents.
 """
 
-from __future__ import annotations
-
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections import Counter

@@ -1,7 +1,5 @@
 """Label noise of weak labels, measured against gold: missing, wrong and spurious labels."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections import Counter

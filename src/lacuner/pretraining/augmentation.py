@@ -10,8 +10,6 @@ Reference: Meng et al. (2021), "Distantly-supervised named entity recognition wi
     model augmented self-training" (RoSTER).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Masked language models: new ones to pre-train, and finished ones to augment with."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain

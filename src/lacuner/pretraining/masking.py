@@ -3,8 +3,6 @@
 A unit is what can be masked: a word for `tiny` and `lstm`, a sub-word for Hugging Face encoders.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

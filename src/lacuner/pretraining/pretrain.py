@@ -8,8 +8,6 @@ Departs from the authors: they do not state how they mask; this follows BERT. En
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -7,8 +7,6 @@ has `train_member(splits, config, run, number)`, which child processes call. It 
 has fixed headings, which `lacuner recipes NAME` shows.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 
 from lacuner.errors import ConfigError

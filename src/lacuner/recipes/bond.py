@@ -10,8 +10,6 @@ Departs from the authors: class frequencies are counted in the corpus, not in a 
 Reference: Liang et al. (2020), "BOND: BERT-assisted open-domain named entity recognition with distant supervision".
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import ceil
 from typing import Literal

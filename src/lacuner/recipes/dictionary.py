@@ -8,8 +8,6 @@ Departs from the authors: not applicable; it shows what the gazetteer is worth b
 Reference: none.
 """
 
-from __future__ import annotations
-
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Splits
 from lacuner.errors import TrainingError

@@ -17,8 +17,6 @@ Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity probl
     self-training"; Elkan and Noto (2008), "Learning classifiers from only positive and unlabeled data".
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import torch

@@ -10,8 +10,6 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
     whose last stage it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -19,8 +19,6 @@ Departs from the authors: the confidence is calibrated on held-out parts of gold
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

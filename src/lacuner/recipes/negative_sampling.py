@@ -16,8 +16,6 @@ Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity probl
     and Shi (2022), "Rethinking negative sampling for handling missing entity annotations".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

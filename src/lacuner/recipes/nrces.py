@@ -17,8 +17,6 @@ Departs from the authors: the sigmoid is taken of the margin of O, with the sign
 Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import exp
 from typing import Annotated, ClassVar

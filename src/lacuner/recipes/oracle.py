@@ -10,8 +10,6 @@ Departs from the authors: not applicable.
 Reference: none.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from lacuner.data import Document, Splits

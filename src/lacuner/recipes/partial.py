@@ -13,8 +13,6 @@ Reference: Tsuboi et al. (2008), "Training conditional random fields using incom
     (2018), "Marginal likelihood training of BiLSTM-CRF for biomedical named entity recognition".
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

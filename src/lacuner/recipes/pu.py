@@ -12,8 +12,6 @@ Reference: Peng et al. (2019), "Distantly supervised named entity recognition us
     et al. (2017), "Positive-unlabeled learning with non-negative risk estimator".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

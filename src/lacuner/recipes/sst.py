@@ -11,8 +11,6 @@ Reference: Lee (2013), "Pseudo-label: the simple and efficient semi-supervised l
     weakly labeled data".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -8,8 +8,6 @@ Departs from the authors: not applicable; it is what the other recipes are measu
 Reference: none.
 """
 
-from __future__ import annotations
-
 from lacuner.data import Splits
 from lacuner.models.tagger import Tagger
 from lacuner.training.config import RecipeConfig

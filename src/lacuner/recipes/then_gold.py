@@ -10,8 +10,6 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
     where BOND with fine-tuning is a baseline.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 
 from pydantic import Field, field_validator

@@ -9,8 +9,6 @@ Departs from the authors: not applicable; it is the lower bound that every other
 Reference: none.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from lacuner.data import Splits

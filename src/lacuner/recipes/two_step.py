@@ -17,8 +17,6 @@ Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for
     using PU-learning and negative sampling", IJSWIS 20.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil

@@ -11,8 +11,6 @@ Departs from the authors: two iterations where they have ten; half the epochs fo
 Reference: Jie et al. (2019), "Better modeling of incomplete annotations for named entity recognition".
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import ceil
 from typing import Literal

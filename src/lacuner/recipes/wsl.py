@@ -11,8 +11,6 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
     where these are the baselines.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

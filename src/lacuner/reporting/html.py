@@ -1,7 +1,5 @@
 """A report as one self-contained HTML page: no scripts, no external resources, all text escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Text and grid lines are drawn in two placeholder colours, which are replaced at 
 page's light or dark colours.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import warnings

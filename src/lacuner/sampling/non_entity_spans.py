@@ -10,8 +10,6 @@ Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for
     using PU-learning and negative sampling".
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -11,8 +11,6 @@ Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity probl
     and Shi (2022), "Rethinking negative sampling for handling missing entity annotations".
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

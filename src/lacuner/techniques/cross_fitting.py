@@ -1,7 +1,5 @@
 """Cross-fitting: out-of-fold scores, from models that were not trained on the documents they score."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

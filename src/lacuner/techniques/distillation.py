@@ -1,7 +1,5 @@
 """Knowledge distillation: a student learns soft labels of entity and type, optionally on augmented sentences too."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

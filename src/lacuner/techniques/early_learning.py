@@ -4,8 +4,6 @@ Networks learn easy patterns before they memorise noise. After one to three epoc
 the score of O is visibly lower at the tokens of unlabeled entities than at tokens outside entities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil

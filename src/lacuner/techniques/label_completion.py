@@ -1,7 +1,5 @@
 """Label completion: weak labels stay, and a model's predictions fill in the unlabeled tokens."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Label removal: which words were filtered out of training, written as spans for people to look at."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

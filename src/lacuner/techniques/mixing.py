@@ -1,7 +1,5 @@
 """Training on gold and weak documents together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Self-training: pseudo-labels from a model's own, sharpened predictions."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 

@@ -4,8 +4,6 @@
 names that recipe, with the reasons under `why`. A run that was started earlier keeps its recipe.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike

@@ -1,7 +1,5 @@
 """Train one member of an ensemble in a child process: the other half of `training.parallel`."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Train a recipe, from documents to a finished run folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike

@@ -1,7 +1,5 @@
 """Batches of sentences of similar length, shuffled anew in each epoch."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lacuner.models.inference import budget_batches

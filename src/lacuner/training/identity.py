@@ -1,7 +1,5 @@
 """What identifies a run: recipe, seed, settings, and the content of its data, whatever files they came from."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The training loop. It is independent of any method: a recipe supplies, for each epoch, a function to a loss."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """AdamW with separate learning rates for encoder and head, linear warm-up and linear decay."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -4,8 +4,6 @@ A process leaves its finished stage in the run folder, where the run loads it: o
 bytes, and a process that dies costs only time, because what is missing is then trained in the main process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory

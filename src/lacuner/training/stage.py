@@ -1,7 +1,5 @@
 """Train one model in one resumable stage: the building block of every recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """One training step: a loss function on scores and targets, turned into what the loop needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Gazetteer entries in little memory, and the problems of the file they come from."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence

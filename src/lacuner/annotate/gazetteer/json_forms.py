@@ -1,7 +1,5 @@
 """Gazetteers in JSON: one object per line, spaCy patterns, terms per document, SPARQL results."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import pairwise

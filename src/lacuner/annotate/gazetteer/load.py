@@ -1,7 +1,5 @@
 """Load gazetteer files: find the format and the encoding, and read the entries."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Gazetteers in columns, as spreadsheets and SPARQL endpoints write them, and plain lists of terms."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

@@ -11,8 +11,6 @@ Three tricks make it faster, and none changes which whole words are found:
   time on address translation. Linux 6.1 and later can move it into pages of 2 MB.
 """
 
-from __future__ import annotations
-
 import ctypes
 import re
 from bisect import bisect_left

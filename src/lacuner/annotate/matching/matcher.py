@@ -5,8 +5,6 @@ spaces between words; Chinese, Japanese, Thai, Lao, Khmer and Burmese have a bou
 joiners belong to the character before them, and no word starts or ends between the two.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import partial

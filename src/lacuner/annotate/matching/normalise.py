@@ -7,8 +7,6 @@ into plain and special parts by a regular expression, without a loop over charac
 the offset map.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right

@@ -4,8 +4,6 @@ A million entries must fit, so there is no object per entry: arrays, and a tuple
 normal form.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

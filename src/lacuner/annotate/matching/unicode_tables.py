@@ -4,8 +4,6 @@ The tables are computed from the running Python's Unicode data on first use (abo
 always agree with `str.casefold` and `unicodedata.normalize`.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable
 from functools import cache

@@ -4,8 +4,6 @@ To add an encoder: (1) its module in this folder, an `nn.Module` with the method
 (2) its row in `ENCODERS`; (3) its entry in `MAKERS` of `tests/models/test_encoders.py`, the conformance tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType

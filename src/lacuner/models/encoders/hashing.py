@@ -5,8 +5,6 @@ suffixes, its shape, and all its character n-grams. Every feature is a 64-bit ha
 gives the same results in every process and on every machine.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Only this module and `huggingface_mlm` import transformers. Code in a model's fo
 safetensors, `trust_remote_code` is False, and a config that names code of its own is refused. A path is read offline.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

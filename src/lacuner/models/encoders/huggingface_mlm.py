@@ -4,8 +4,6 @@ Nearly all of them are alike: a linear layer, its activation, a norm, the input 
 checkpoint's head has this form is tested by comparing the outputs; a head of any other form counts as none.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

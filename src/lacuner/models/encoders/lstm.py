@@ -3,8 +3,6 @@
 Its vocabulary comes from the training words (and a file of word vectors, if given) and is saved in its config.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path

@@ -9,8 +9,6 @@ dropout, were compared in speed only. Hashed word bigrams, tried because a Chine
 wikigold, ec and resume.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

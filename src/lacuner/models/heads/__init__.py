@@ -4,8 +4,6 @@ To add a head: (1) its module in this folder, an `nn.Module` with the methods of
 row in `HEADS`; (3) its entry in `tests/models/test_heads.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

@@ -8,8 +8,6 @@ Reference: Meng et al. (2021), "Distantly-supervised named entity recognition wi
     model augmented self-training" (RoSTER).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

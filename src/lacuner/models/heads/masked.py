@@ -7,8 +7,6 @@ Departs from the authors: a large vocabulary of words uses torch's adaptive soft
 Reference: Devlin et al. (2019), "BERT"; Grave et al. (2017), "Efficient softmax approximation for GPUs".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ Departs from the authors: nothing. `two_step` is the paper that needs it.
 Reference: Zhang and Liu (2014), "Multicategory angle-based large-margin classification", Biometrika 101.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import Any
 

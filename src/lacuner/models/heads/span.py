@@ -11,8 +11,6 @@ Reference: Li et al. (2022), "Rethinking negative sampling for handling missing 
     Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

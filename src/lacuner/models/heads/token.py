@@ -1,7 +1,5 @@
 """Token classifier: a softmax over tags for each word by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
