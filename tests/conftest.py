@@ -12,12 +12,14 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import matplotlib.font_manager  # on a new machine its first import starts a process, to list the fonts
 import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 UNIT_EPOCHS = 2
 
+assert matplotlib.font_manager.fontManager
 platform.processor()  # starts a process the first time it is asked, which libraries do
 
 settings.register_profile("lacuner", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
