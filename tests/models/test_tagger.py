@@ -18,6 +18,7 @@ import torch
 
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError, ModelFileError
+from lacuner.models import inference
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads import build_head
 from lacuner.models.inference import budget_batches
@@ -29,9 +30,10 @@ from lacuner.models.windows import cut_sentences
 LABELS = ["LOC", "PER"]
 
 
-def new_tagger(kind: str = "token") -> Tagger:
+def new_tagger(kind: str = "token", limit: int | None = None) -> Tagger:
     torch.manual_seed(0)
     encoder = TinyEncoder(TinyConfig())
+    encoder.limit = limit
     tagger = Tagger(Model(encoder, build_head({"kind": kind, "labels": LABELS}, encoder.width)))
     with torch.no_grad():  # a fresh model sees nothing: make it see something
         for name, parameter in tagger.model.head.named_parameters():
@@ -39,6 +41,12 @@ def new_tagger(kind: str = "token") -> Tagger:
                 parameter.mul_(8).add_(torch.randn_like(parameter) * 0.5)
     tagger.model.eval()
     return tagger
+
+
+def encoder_with_limit(limit: int) -> TinyEncoder:
+    encoder = TinyEncoder(TinyConfig(width=8, heads=0))
+    encoder.limit = limit
+    return encoder
 
 
 def words(count: int, seed: int = 0) -> list[str]:
@@ -57,44 +65,42 @@ def document(tokens: list[str], name: str = "1") -> Document:
 
 @pytest.mark.parametrize("kind", ["token", "span", "crf"])
 def test_a_short_document_is_the_same_with_windows_and_without(kind: str) -> None:
-    tagger = new_tagger(kind)
     docs = [document(words(n, n), str(n)) for n in (1, 2, 17, 60)]
-    whole = list(tagger.predict(docs, window=10_000))
-    assert list(tagger.predict(docs, window=64)) == whole
+    whole = list(new_tagger(kind).predict(docs))
+    assert list(new_tagger(kind, limit=64).predict(docs)) == whole
     assert any(doc.spans for doc in whole)
     assert all(0 <= span.score <= 1 for doc in whole for span in doc.spans if span.score is not None)
 
 
 @pytest.mark.parametrize("length", [1, 63, 64, 65, 200, 1000, 50_000])
 def test_every_word_is_owned_once(length: int) -> None:
-    encoder = TinyEncoder(TinyConfig())
-    sentences = cut_sentences([document(["w"] * length)], encoder, window=64)
+    sentences = cut_sentences([document(["w"] * length)], encoder_with_limit(64))
     owned = [i for window in sentences.windows for i in range(window.own_start, window.own_end)]
     assert owned == list(range(length))
     assert sentences.words_read == length
 
 
 def test_far_from_the_seam_a_document_reads_as_by_itself() -> None:
-    tagger = new_tagger()
+    tagger = new_tagger(limit=64)
     left, right = words(150, 1), words(150, 2)
     joined = document([*left, *["|"] * 80, *right])
-    alone = next(iter(tagger.predict([document(left)], window=64)))
-    both = next(iter(tagger.predict([joined], window=64)))
+    alone = next(iter(tagger.predict([document(left)])))
+    both = next(iter(tagger.predict([joined])))
     seam = len(" ".join(left[:-20]))
     assert [s[:3] for s in both.spans if s.end < seam] == [s[:3] for s in alone.spans if s.end < seam]
     assert sum(s.end < seam for s in alone.spans) > 5
 
 
 def test_long_documents_can_be_refused() -> None:
-    tagger = new_tagger()
+    tagger = new_tagger(limit=64)
     with pytest.raises(ConfigError, match="'long' has 300 words"):
-        list(tagger.predict([document(words(300), "long")], window=64, on_long="error"))
+        list(tagger.predict([document(words(300), "long")], on_long="error"))
 
 
 def known_places(doc: Document, window: int, kind: str, widths: int, lost: Lost) -> tuple[Counter[Any], int]:
     """How often each word or span of a document is known, with its class; and the windows that it was read through."""
     head = build_head({"kind": kind, "labels": LABELS, **({"widths": widths} if kind == "span" else {})}, 8)
-    sentences = cut_sentences([doc], TinyEncoder(TinyConfig(width=8, heads=0)), lost, window=window)
+    sentences = cut_sentences([doc], encoder_with_limit(window), lost)
     targets = head.targets(sentences.annotations, lost)
     begin = np.concatenate([np.arange(each.start, each.end) for each in sentences.windows])
     at = targets.known.numpy().nonzero()
@@ -134,10 +140,13 @@ def test_a_span_across_a_seam_that_its_owner_does_not_see_is_known_in_no_window(
     assert all(last - first > 4 for first, last, _ in whole - cut)
 
 
-def test_batches_of_any_size_give_the_same(tmp_path: Path) -> None:
+def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = new_tagger("span")
     docs = [document(words(n % 40 + 1, n), str(n)) for n in range(60)]
-    results = [list(tagger.predict(docs, budget=budget)) for budget in (1, 100, 4096)]
+    results = []
+    for budget in (1, 100, 4096):
+        monkeypatch.setattr(inference, "BUDGET", budget)
+        results.append(list(tagger.predict(docs)))
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             assert [s[:3] for s in a.spans] == [s[:3] for s in b.spans]

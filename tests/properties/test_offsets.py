@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuner.corpus.tags import SCHEMES, Chunk, decode, decode_strict, encode
-from lacuner.corpus.windows import cut_windows
 from lacuner.corpus.words import find_words, flatten, join_words, split_spaces, split_words, to_words, words_of
 from lacuner.data import Document, Lost
+from lacuner.models.windows import cut_windows
 from tests.strategies import characters, documents, labels, texts
 
 

@@ -39,7 +39,6 @@ def infer_batches(
     features: Features,
     compute: Callable[[np.ndarray], T],
     sentences: np.ndarray | None = None,
-    budget: int = BUDGET,
 ) -> Iterator[tuple[np.ndarray, T]]:
     """Call `compute` on batches of sentence indices, in evaluation mode and without gradients.
 
@@ -51,7 +50,7 @@ def infer_batches(
     was_training = model.training
     model.eval()
     try:
-        for indices in budget_batches(features.costs, order, budget):
+        for indices in budget_batches(features.costs, order, BUDGET):
             with torch.no_grad():  # not inference mode: CRF marginals are gradients
                 result = compute(indices)
             yield indices, result
@@ -60,11 +59,7 @@ def infer_batches(
 
 
 def score_batches(
-    model: Model,
-    features: Features,
-    extract: Callable[[Any], T],
-    sentences: np.ndarray | None = None,
-    budget: int = BUDGET,
+    model: Model, features: Features, extract: Callable[[Any], T], sentences: np.ndarray | None = None
 ) -> Iterator[tuple[np.ndarray, T]]:
     """`infer_batches` with the model's own forward pass: `extract` takes what is needed from the head's scores."""
     device = next(model.parameters()).device
@@ -72,7 +67,7 @@ def score_batches(
     def compute(indices: np.ndarray) -> T:
         return extract(model(model.encoder.collate(features, indices).to(device)))
 
-    return infer_batches(model, features, compute, sentences, budget)
+    return infer_batches(model, features, compute, sentences)
 
 
 def score_corpus(

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from lacuner.data import Document, Span
-from lacuner.models.inference import BUDGET, score_batches
+from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
 from lacuner.models.types import DecodedSpans, Features
@@ -41,26 +41,23 @@ class Tagger:
     def labels(self) -> tuple[str, ...]:
         return self.model.head.labels
 
-    def predict(
-        self, docs: Iterable[Document], *, budget: int = BUDGET, window: int | None = None, on_long: str = "window"
-    ) -> Iterator[Document]:
+    def predict(self, docs: Iterable[Document], *, on_long: str = "window") -> Iterator[Document]:
         """The documents, in order, with predicted spans in place of their own.
 
-        Long documents are read in windows, so that every word is read; `on_long="error"` refuses them. `budget` is the
-        number of words per batch, padding included; `window` the highest cost of a window.
+        Long documents are read in windows, so that every word is read; `on_long="error"` refuses them.
         """
         stream = iter(docs)
         while group := list(islice(stream, DOCS_PER_GROUP)):
-            sentences = cut_sentences(group, self.model.encoder, window=window, on_long=on_long)
+            sentences = cut_sentences(group, self.model.encoder, on_long=on_long)
             features = self.model.encoder.prepare(sentences.words)
             total = sum(len(doc.words or ()) for doc in group)
             self.words_truncated += features.truncated
             self.words_unread += total - sentences.words_read + features.truncated
-            yield from assemble(group, sentences, self.decode(features, budget), self.labels)
+            yield from assemble(group, sentences, self.decode(features), self.labels)
 
-    def decode(self, features: Features, budget: int = BUDGET) -> DecodedSpans:
+    def decode(self, features: Features) -> DecodedSpans:
         """Predicted spans, in words, of prepared sentences, in order."""
-        batches = score_batches(self.model, features, self.model.head.decode, budget=budget)
+        batches = score_batches(self.model, features, self.model.head.decode)
         parts = [spans._replace(sentence=indices[spans.sentence]) for indices, spans in batches]
         if not parts:
             none = np.zeros(0, dtype=np.int64)

@@ -1,12 +1,18 @@
-"""Documents as an encoder reads them: sentences of words, and overlapping windows of long documents."""
+"""Documents as an encoder reads them: sentences of words, and overlapping windows of long documents.
 
-from collections.abc import Sequence
+A window is a run of words that fits into the encoder. Windows overlap, so that each word has context on both sides.
+Each word is *owned* by exactly one window, whose predictions count for it. No labeled entity is cut in two.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
 from lacuner.corpus.tags import Chunk
-from lacuner.corpus.windows import Window, cut_windows
 from lacuner.corpus.words import to_words, word_texts, words_of
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError
@@ -16,6 +22,15 @@ WINDOW = 256
 """Highest cost of a window, where the encoder sets no limit."""
 OVERLAP = 64
 """Highest cost of the words that neighbouring windows share."""
+
+
+class Window(NamedTuple):
+    """Words `start` to `end` are encoded; `own_start` to `own_end` are owned, with the entities that begin there."""
+
+    start: int
+    end: int
+    own_start: int
+    own_end: int
 
 
 @dataclass(frozen=True)
@@ -35,13 +50,9 @@ class Sentences:
 
 
 def cut_sentences(
-    docs: Sequence[Document],
-    encoder: Encoder,
-    lost: Lost | None = None,
-    window: int | None = None,
-    on_long: str = "window",
+    docs: Sequence[Document], encoder: Encoder, lost: Lost | None = None, on_long: str = "window"
 ) -> Sentences:
-    """Cut documents into windows that the encoder can read: at most `window`, the encoder's limit, or 256.
+    """Cut documents into windows that the encoder can read: at most its limit, or 256.
 
     With `lost` the annotations are cut too, for training, and `lost` counts what does not fit. With `on_long="error"`
     a document that needs several windows is refused.
@@ -50,7 +61,7 @@ def cut_sentences(
     >>> cut_sentences([Document("1", "Mara left.")], TinyEncoder()).words
     [['Mara', 'left', '.']]
     """
-    size = min([limit for limit in (window, encoder.limit) if limit is not None], default=WINDOW)
+    size = WINDOW if encoder.limit is None else encoder.limit
     texts = [word_texts(doc) for doc in docs]
     costs = encoder.count([word for words in texts for word in words]).tolist()
     sentences: list[list[str]] = []
@@ -119,3 +130,51 @@ def restrict_to_window(annotation: Annotation, window: Window) -> Annotation:
         own=(own_start - start, own_end - start),
         elsewhere=shift([span for span in near if span not in owned]),
     )
+
+
+def cut_windows(
+    costs: Sequence[int], size: int, overlap: int, chunks: Iterable[Chunk] = ()
+) -> tuple[list[Window], list[Chunk]]:
+    """Windows of at most `size` units, and the chunks that are too long for any window.
+
+    `costs` is the length of each word in units: 1, or its number of sub-words. Neighbouring windows share about
+    `overlap` units. A chunk that would cross the end of the window that owns its first word is owned by the next
+    window instead, which contains it whole. A word longer than `size` gets a window of its own.
+
+    >>> windows, too_long = cut_windows([1] * 10, size=6, overlap=2)
+    >>> [(window.start, window.end) for window in windows]
+    [(0, 6), (4, 10)]
+    """
+    if size < 1 or not 0 <= overlap < size:
+        raise ConfigError(f"the overlap of windows must be smaller than their size, {size}: it is {overlap}")
+    length = len(costs)
+    before = [0, *accumulate(costs)]  # units before each word
+    if before[-1] <= size:
+        return [Window(0, length, 0, length)], []
+
+    def reach(start: int, room: int) -> int:
+        """The end of the longest run of words from `start` that fits into `room`."""
+        return bisect_right(before, before[start] + room) - 1
+
+    chunks = sorted(chunks)
+    too_long = [chunk for chunk in chunks if before[chunk.end] - before[chunk.start] > size]
+    fitting = [chunk for chunk in chunks if before[chunk.end] - before[chunk.start] <= size]
+    windows: list[Window] = []
+    start = own_start = 0
+    while True:
+        end = max(reach(start, size), start + 1)
+        if end <= own_start:  # the overlap leaves no room for the next word
+            start = own_start
+            continue
+        if end == length:
+            windows.append(Window(start, end, own_start, end))
+            return windows, too_long
+        own_end = max(bisect_left(before, before[end] - overlap // 2), own_start + 1)
+        cut = [chunk.start for chunk in fitting if own_start <= chunk.start < own_end and chunk.end > end]
+        if cut and min(cut) == own_start:  # the chunk begins with the first owned word: so must the window
+            start = own_start
+            continue
+        own_end = min([own_end, *cut])
+        windows.append(Window(start, end, own_start, own_end))
+        back = bisect_left(before, before[own_end] - (overlap - overlap // 2))
+        start, own_start = min(max(back, start + 1), own_end), own_end
