@@ -97,7 +97,7 @@ def test_gold_lint_and_json(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_result_does_not_depend_on_the_number_of_workers(run: Run, tmp_path: Path) -> None:
-    from lacuner.demo.write import write_demo
+    from lacuner.demo.build import write_demo
 
     write_demo(tmp_path / "demo")
     for workers in (1, 2):

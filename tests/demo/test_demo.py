@@ -14,10 +14,11 @@ from random import Random
 import pytest
 
 from lacuner.data import Document
-from lacuner.demo import Demo, build, dictionary_tsv
-from lacuner.demo.grammar import GRAMMAR, SLOT, frame
-from lacuner.demo.names import DISTRACTORS, LABELS, SLOTS
-from lacuner.demo.words import LISTS, WORD_NAMES
+from lacuner.demo import Demo, build
+from lacuner.demo.build import write_demo
+from lacuner.demo.grammar import GRAMMAR, LISTS, frame
+from lacuner.demo.names import DISTRACTORS, LABELS, SLOTS, WORD_NAMES
+from lacuner.demo.tables import SLOT
 
 SUBSTANCE_ENDINGS = ("ine", "ol", "ate", "ide", "ium", "ene", "ane", "one")
 
@@ -247,9 +248,12 @@ def test_dictionary_is_a_sorted_list_of_pairs(demo: Demo) -> None:
     assert demo.dictionary == sorted(set(demo.dictionary))
     assert all(surface == surface.strip() and "\t" not in surface for surface, _ in demo.dictionary)
     assert {label for _, label in demo.dictionary} == set(LABELS)
-    rows = [line.split("\t") for line in dictionary_tsv(demo).splitlines()]
-    assert [tuple(row) for row in rows] == demo.dictionary
-    assert dictionary_tsv(demo).endswith("\n") and "\r" not in dictionary_tsv(demo)
+
+
+def test_the_dictionary_as_a_file(tmp_path: Path) -> None:
+    text = write_demo(tmp_path)["dictionary"].read_bytes().decode()
+    assert [tuple(line.split("\t")) for line in text.splitlines()] == build().dictionary
+    assert text.endswith("\n") and "\r" not in text
 
 
 def test_gazetteer_coverage(demo: Demo) -> None:

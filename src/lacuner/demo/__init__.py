@@ -4,6 +4,6 @@ Nothing in it is copied from anywhere. Gold is flat (the place inside `Universit
 and articles are not part of a name; adjectives of origin and eponyms (`the Teel valve`) are not annotated.
 """
 
-from lacuner.demo.build import Demo, build, dictionary_tsv
+from lacuner.demo.build import Demo, build
 
-__all__ = ["Demo", "build", "dictionary_tsv"]
+__all__ = ["Demo", "build"]

@@ -2,7 +2,7 @@
 
 import sys
 
-from lacuner.demo.write import write_demo
+from lacuner.demo.build import write_demo
 
 
 def main(args: list[str]) -> int:

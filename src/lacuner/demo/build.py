@@ -1,14 +1,17 @@
 """Generate the demo corpus and its gazetteer from a seed."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from os import PathLike
+from pathlib import Path
 from random import Random
 
+from lacuner.atomic import atomic_write
+from lacuner.corpus import write
 from lacuner.data import Document
 from lacuner.demo.grammar import Sentence, sentence
-from lacuner.demo.names import LABELS, Names
-from lacuner.demo.words import WORD_NAMES
+from lacuner.demo.names import LABELS, WORD_NAMES, Names
 
 SIZES = {"train": 2000, "dev": 500, "test": 500}
 COVERAGE = 0.4
@@ -50,36 +53,38 @@ def build(seed: int = 1) -> Demo:
     """
     rng = Random(seed)
     names = Names(rng)
-    sentences = iter(_distinct_sentences(rng, names, sum(SIZES.values())))
-    splits = {split: list(islice(sentences, size)) for split, size in SIZES.items()}
-    dictionary = _dictionary(rng, splits)
-    train, dev, test = (_documents(split, rows) for split, rows in splits.items())
-    return Demo(train, dev, test, dictionary)
-
-
-def dictionary_tsv(demo: Demo) -> str:
-    """The gazetteer as `surface<TAB>label` lines.
-
-    >>> dictionary_tsv(Demo([], [], [], [("Mara Teel", "PERSON")]))
-    'Mara Teel\\tPERSON\\n'
-    """
-    return "".join(f"{surface}\t{label}\n" for surface, label in demo.dictionary)
-
-
-def _distinct_sentences(rng: Random, names: Names, size: int) -> list[Sentence]:
-    """Sentences with different texts."""
-    by_text: dict[str, Sentence] = {}
-    while len(by_text) < size:
+    by_text: dict[str, Sentence] = {}  # no text occurs twice
+    while len(by_text) < sum(SIZES.values()):
         new = sentence(rng, names)
         by_text.setdefault(new.text, new)
-    return list(by_text.values())
+    sentences = iter(by_text.values())
+    splits = {split: list(islice(sentences, size)) for split, size in SIZES.items()}
+    docs = {
+        split: [
+            Document(f"{split}-{number:04d}", new.text, words=new.words, spans=new.spans, complete=True)
+            for number, new in enumerate(rows, 1)
+        ]
+        for split, rows in splits.items()
+    }
+    return Demo(**docs, dictionary=_dictionary(rng, splits))
 
 
-def _documents(split: str, sentences: list[Sentence]) -> list[Document]:
-    return [
-        Document(f"{split}-{number:04d}", new.text, words=new.words, spans=new.spans, complete=True)
-        for number, new in enumerate(sentences, 1)
-    ]
+def write_demo(folder: str | PathLike[str], seed: int = 1) -> dict[str, Path]:
+    """Write the demo corpus into a folder and return the files by name.
+
+    `train` has texts without labels; `train.gold` has their gold labels, to measure with.
+    """
+    demo = build(seed)
+    folder = Path(folder)
+    bare = [replace(doc, spans=(), complete=None) for doc in demo.train]
+    splits = {"train": bare, "train.gold": demo.train, "dev": demo.dev, "test": demo.test}
+    files = {name: folder / f"{name}.jsonl" for name in splits}
+    for name, docs in splits.items():
+        write(docs, files[name])
+    files["dictionary"] = folder / "dictionary.tsv"
+    with atomic_write(files["dictionary"]) as stream:
+        stream.write("".join(f"{surface}\t{label}\n" for surface, label in demo.dictionary).encode())
+    return files
 
 
 def _dictionary(rng: Random, splits: dict[str, list[Sentence]]) -> list[Entry]:

@@ -1,33 +1,22 @@
 """From frames to sentences: choose a frame, fill it, and record where the names are."""
 
 import re
-from itertools import accumulate
 from random import Random
 from typing import NamedTuple
 
 from lacuner.data import Span, Words
-from lacuner.demo.frames import RULES
 from lacuner.demo.names import SLOTS, Names
-from lacuner.demo.words import LISTS
+from lacuner.demo.tables import SLOT, read_lists, read_rules, read_table
 
 SHORTEST, LONGEST = 4, 40
 """Number of words in a sentence, punctuation included."""
 
-SLOT = re.compile(r"\{([^}]+)\}")
-_WEIGHT = re.compile(r"(\d+)\* ")
 _WORD = re.compile(r"(?:[A-Z]|Ref)\.(?= )|'s\b|\d+(?:[.,]\d+)+|[^\W_]+(?:'(?!s\b)[^\W_]+|-[^\W_]+)*|\S")
 # a phrase in commas may end before other punctuation
 _SPARE_COMMA = re.compile(r",(?=[.,?:)])")
 _OPENING = re.compile(r'^"?$|: "$')
 _QUOTED = re.compile(r'(?<=: ")[a-z]')
 _BEFORE_VOWEL = re.compile(r"[aeio]|u(?!ni|s)", re.IGNORECASE)
-
-
-class Alternatives(NamedTuple):
-    """The alternatives of a symbol, with cumulative weights for `Random.choices`."""
-
-    bodies: tuple[str, ...]
-    weights: tuple[int, ...]
 
 
 class Sentence(NamedTuple):
@@ -39,29 +28,41 @@ class Sentence(NamedTuple):
     names: tuple[tuple[str, str], ...]
 
 
-def read_rules(rules: str) -> dict[str, Alternatives]:
-    """Read a grammar in the notation that `frames` describes.
-
-    >>> read_rules("greeting: 3* hello | good morning")
-    {'greeting': Alternatives(bodies=('hello', 'good morning'), weights=(3, 4))}
-    """
-    grammar = {}
-    for rule in re.split(r"\n(?=\w)", rules.strip()):
-        symbol, _, text = rule.partition(":")
-        alternatives = [alternative.strip() for alternative in text.split("|")]
-        weights = [int(match[1]) if (match := _WEIGHT.match(body)) else 1 for body in alternatives]
-        bodies = tuple(_WEIGHT.sub("", body) for body in alternatives)
-        grammar[symbol] = Alternatives(bodies, tuple(accumulate(weights)))
-    return grammar
+def _cross(first: str, second: str, joint: str = "") -> tuple[str, ...]:
+    """Every word of `first` joined with every word of `second`, except where a letter would be doubled."""
+    return tuple(a + joint + b for a in first.split() for b in second.split() if joint or (a[-1] != b[0] and a != b))
 
 
-GRAMMAR = read_rules(RULES)
+_WORDS = read_lists(read_table("words.txt"))
+# crossed, so that dev and test contain ordinary words that never occur in train: an unknown word is not always a name
+_STEM = "tide lamp mill rope salt stone cart kiln dock barn snow iron cliff reed thatch loom hay moss flint quay fen"
+_PLACES = _cross(_STEM, "yard shed gate path post wall line side stone lane house works way bank end")
+_AGAIN = _cross("re-", "inspected measured photographed cleaned tested painted examined insured sealed assembled")
+_BADLY = _cross("mis", "measured labelled counted recorded placed handled")
+
+LISTS: dict[str, tuple[str, ...]] = {
+    **_WORDS,
+    "thing": _WORDS["thing"] + _PLACES[::2],
+    "mass": _WORDS["mass"] * 3 + _cross(_STEM, "dust ash meal pulp oil wool paste chaff grit lime"),
+    "adj": _WORDS["adj"] * 2 + _cross(_STEM, "worn bound lined backed clad fed stained driven facing", "-"),
+    "trait": _WORDS["trait"] + _cross("well- ill- half-", "trained informed known paid rested"),
+    "did": _WORDS["did"] * 2 + _AGAIN + _BADLY,
+    "site": _WORDS["site"] + _PLACES[1::2],
+    "digit": tuple(map(str, range(1, 31))),
+    "count": (*map(str, range(32, 99, 3)), "112", "140", "260", "375", "1,200"),
+    "age": tuple(map(str, range(19, 95))),
+    "year": tuple(map(str, range(1894, 2024))),
+    "letter": tuple("ABCDEFGH"),
+    "quality": ("too expensive", "badly made", "safe", "overdue", "out of date", "worth keeping", "past mending"),
+}
+"""Word lists by the name that frames use; a repeated word is drawn more often."""
+
+GRAMMAR = read_rules(read_table("frames.txt"))
 
 
 def frame(rng: Random, symbol: str = "sentence") -> str:
     """A random sentence with its symbols expanded, but word lists and name slots not yet filled."""
-    rows = GRAMMAR[symbol]
-    body = rng.choices(rows.bodies, cum_weights=rows.weights)[0]
+    body = GRAMMAR[symbol].choose(rng)
     expanded = SLOT.sub(lambda slot: frame(rng, slot[1]) if slot[1] in GRAMMAR else slot[0], body)
     return _SPARE_COMMA.sub("", expanded)
 

@@ -8,93 +8,19 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from lacuner.demo.words import WORD_NAMES, listed, read_lists
+from lacuner.demo.tables import SLOT, read_lists, read_rules, read_table
 
 LABELS = ("ORGANISATION", "PERSON", "PLACE", "SUBSTANCE", "VESSEL")
 
-_ONSET = listed("b br c cr d dr f fl g gr h j k l m n p pr r s sk st t tr th v w y z")
-_VOWEL = listed("a e i o u a e o")
-_CODA = listed("l ld lm lv ll m n nd nn r rd rn rr rv s sk st t th v x z")
-# before a consonant only these, to keep words pronounceable
-_SOFT_CODA = listed("l m n r s l n r t")
-_ENDING = {
-    "bare": listed("en er ow ard an el on a ane old is in or"),
-    "given": listed("a ia is en ric wyn o ine mar el us ora ina an"),
-    "last": listed("ow ek son ley quist man ari by well ard er ane off in"),
-    "place": listed("wick holm ford dale mere stead mouth haven by ley ness ton well ow en"),
-    "coined": listed("ex ia on tech ora us ane is a ine"),
-    "chemical": listed("ine ol ate ide ium ene ane one in"),
-}
+_PATTERNS = read_rules(read_table("name_patterns.txt"))
+_LISTS = read_lists(read_table("name_words.txt"))
+_REAL = frozenset(_LISTS["REAL"])
 _RUDE = re.compile(
     "anus|bast|bum|coc|cum|cunt|dic|dum|fag|fart|fuc|hitl|homo|jiz|kill|kok|naz|nig|peni|pis|porn|rap|sex|shi|slut"
     "|moron|retar|semen|stal|tit|turd|vagi|whor"
 )
-# real words and names that the syllables would produce sooner or later
-_REAL = frozenset(
-    listed("""
-barium baron barren barrow barton basel basis benson billow bolton borrow boston bristol bromide bromine brutus burden
-burton butane camus canon carson cerium cilium cresol crisis custard davis denton derby dover driven durex farrow
-fellow ferrari follow gallium garden german given golden gravel hanford hanson harden harris harrow hazard helium
-hendon hilton holden hollow human kennel larson lenin level lithium lizard london luton manson marina marrow marvel
-mason mellow methane milan milton morris morrow mustard narrow navel nelson nixon norman norton novel panel paris
-parson peron person pillow preston prison putin raven risen rolex roman samson serene seven skelton sorrow stalin
-standard stanford stella stetson sutton tallow tardis telford tennis terra thomson thorium timex tito truman tunnel
-turin valium venus visa vista volvo walton warden watson weston willow wilson wizard woman yellow zara zola valley
-bbc bmw bnp cbs cnn dhl dns gps gsm hbo hmv hsbc kfc kgb kkk lcd llb lsd mtv nbc nhl nhs ntt pbs pdf rbs sncf tnt wwf
-""")
-)
-
-_LISTS = read_lists("""
-SUBJECT: Optics Tides Soils Forestry Hygiene Metals Weaving Pharmacy Statistics Harbours Glass Botany Acoustics
-  Fisheries Maps
-TRADE: Shipping Instruments Textiles Pharmaceuticals Motors Glass Energy Foods Timber Optical Rail Print
-BODY: Institute Society Academy Bureau Office Council Federation Laboratory
-HOUSE: Hospital Museum Infirmary Polytechnic College Observatory Library Theatre Bank
-RANK: National Royal Northern Central Joint International Western Free
-SHIP_ADJ: Grey Morning Silver Northern Last Golden Restless Second Early Bright Lonely Gentle Winter Blue Hollow Distant
-  Quiet Summer Crooked Evening Western Patient Salt Amber Hidden Fair
-SHIP_NOUN: Heron Tide Star Thistle Petrel Lantern Venture Curlew Hope Harvest Wind Daughter Bell Plough Kestrel Mariner
-  Promise Sparrow Compass Island Rover Dawn Pearl Anchor Gannet Shepherd Comet Oak Fiddler Salmon Bride Sailor
-SALT: sodium copper zinc calcium ammonium iron
-INITIAL: A. B. C. D. E. F. G. H. I. J. K. L. M. N. O. P. R. S. T. V. W.
-""") | {"PERSON_WORD": WORD_NAMES["PERSON"]}
-
-_PATTERNS: dict[str, tuple[tuple[float, str], ...]] = {
-    "last": (
-        (0.06, "O'{~bare}"), (0.13, "{~last}-{~last}"), (0.17, "{van|de|ap|dal} {~last}"),
-        (0.4, "{~bare}"), (1, "{~last}"),
-    ),
-    "given": ((0.08, "{PERSON_WORD}"), (1, "{~given}")),
-    "person": (
-        (0.5, "{given} {last}"), (0.6, "{given} {INITIAL} {last}"), (0.68, "{INITIAL} {INITIAL} {last}"),
-        (0.76, "{INITIAL} {last}"), (0.92, "{last}"), (1, "{given}"),
-    ),
-    "town": ((0.2, "{~bare}"), (1, "{~place}")),
-    "place": (
-        (0.55, "{town}"), (0.7, "{Port|Upper|Lower|Lake|Mount|Cape|New|Great} {town}"),
-        (0.8, "{~bare} {Bay|Falls|Head|Sound|Cross|Hill|Moor}"), (0.87, "{town}-{on|under|by}-{~bare}"),
-        (1, "{~last}'s {Ness|Landing|Gate|Ferry|End}"),
-    ),
-    "region": ((0.5, "{Isle|Vale|Forest|Gulf} of {town}"), (1, "{~bare} {Hills|Islands|Marshes|Valley|Canal}")),
-    "institution": (
-        (0.2, "University of {town}"), (0.4, "{town} {BODY} of {SUBJECT}"), (0.52, "{joint_institution}"),
-        (0.6, "{BODY} for the Study of {SUBJECT}"), (0.7, "{RANK} {SUBJECT} {BODY}"), (0.85, "{place} {HOUSE}"),
-        (1, "{person} {Trust|Foundation|Memorial Fund}"),
-    ),
-    "company": (
-        (0.2, "{acronym}"), (0.4, "{~coined}"), (0.55, "{last} {& Sons|& Daughters|Brothers|Holdings|Ltd|Group}"),
-        (0.65, "{~last} and {~last}"), (0.85, "{town|~bare|last} {TRADE}"),
-        (1, "{~coined} {TRADE} {Ltd|Company|Group}"),
-    ),
-    "vessel": (
-        (0.3, "{SHIP_ADJ} {SHIP_NOUN}"), (0.5, "{~given}"), (0.7, "{Star|Pride|Maid|Spirit} of {town}"),
-        (0.9, "{Lady|Saint|Queen} {given}"), (1, "{given} {last}"),
-    ),
-    "title_of_work": ((0.6, "{SHIP_ADJ} {SHIP_NOUN}"), (0.8, "{given}"), (1, "{~last}'s {SHIP_NOUN}")),
-}  # fmt: skip
-"""Patterns of each kind of name, with cumulative probabilities. `{~bare}` is a coined word with an ending of that kind,
-`{LIST}` a word of a list, `{a|b}` one of the alternatives, `{town}` a name of another kind."""
-_SLOT = re.compile(r"\{([^}]+)\}")
+WORD_NAMES = {label: _LISTS[label] for label in LABELS}
+"""Ordinary words that are also names, by label."""
 
 
 def coin(rng: Random, endings: tuple[str, ...], longer: float = 0.2) -> str:
@@ -103,27 +29,25 @@ def coin(rng: Random, endings: tuple[str, ...], longer: float = 0.2) -> str:
         ending = rng.choice(endings)
         if rng.random() < longer:
             ending = rng.choice("aeio") + rng.choice("lmnr") + ending
-        codas = _CODA if ending[0] in "aeiou" else _SOFT_CODA
-        word = rng.choice(_ONSET) + rng.choice(_VOWEL) + rng.choice(codas) + ending
+        codas = _LISTS["CODA" if ending[0] in "aeiou" else "SOFT_CODA"]
+        word = rng.choice(_LISTS["ONSET"]) + rng.choice(_LISTS["VOWEL"]) + rng.choice(codas) + ending
         if word not in _REAL and not _RUDE.search(word):
             return word
 
 
 def make_name(rng: Random, kind: str) -> str:
-    """A name of a kind: one of `_PATTERNS` or `_MAKERS`, a list, or `~` and a kind of ending."""
-    if "|" in kind:
-        return make_name(rng, rng.choice(kind.split("|")))
+    """A name of a kind: one of `_PATTERNS` or `_MAKERS`, a list, or `~` and a kind of ending; others are literal."""
+    if "/" in kind:
+        return make_name(rng, rng.choice(kind.split("/")))
     if kind.startswith("~"):
-        return coin(rng, _ENDING[kind[1:]]).capitalize()
+        return coin(rng, _LISTS[kind]).capitalize()
     if kind in _LISTS:
         return rng.choice(_LISTS[kind])
     if kind in _MAKERS:
         return _MAKERS[kind](rng)
-    if kind not in _PATTERNS:
-        return kind  # a literal alternative
-    draw = rng.random()
-    pattern = next(pattern for limit, pattern in _PATTERNS[kind] if draw < limit)
-    return _SLOT.sub(lambda slot: make_name(rng, slot[1]), pattern)
+    if kind in _PATTERNS:
+        return SLOT.sub(lambda slot: make_name(rng, slot[1]), _PATTERNS[kind].choose(rng))
+    return kind
 
 
 def _joint_institution(rng: Random) -> str:
@@ -170,7 +94,7 @@ _MAKERS: dict[str, Callable[[Random], str]] = {
     "vague": lambda rng: make_name(rng, "~bare").lower(),  # a substance whose form tells nothing
     "demonym": lambda rng: coin(rng, ("ish", "ese", "ian", "ic"), 0).capitalize(),
     "code": _code,
-    "jargon": lambda rng: make_name(rng, "~bare|~chemical").lower(),  # a dialect word that looks like a substance
+    "jargon": lambda rng: make_name(rng, "~bare/~chemical").lower(),  # a dialect word that looks like a substance
 }
 _KINDS = {
     "PERSON": "person", "PERSON:last": "last", "PERSON:bare": "~bare",
