@@ -16,19 +16,24 @@ from lacuner.config import load_config
 from lacuner.data import Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
-from lacuner.models import EncoderConfig, Model, Tagger, build_head, load, open_encoder, save
+from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders import (
     ENCODERS,
     EncoderRow,
     build_encoder,
     encoder_fingerprint,
     is_transformer,
+    open_encoder,
     parse_encoder_name,
 )
 from lacuner.models.encoders.hashing import GROUPS, word_features
 from lacuner.models.encoders.lstm import LSTMConfig, lstm_from_words
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.heads import build_head
+from lacuner.models.model import Model
 from lacuner.models.ragged import index_words, offsets_of, pad_rows
+from lacuner.models.storage import load, save
+from lacuner.models.tagger import Tagger
 from lacuner.models.types import Batch, Features
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train

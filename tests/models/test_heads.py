@@ -13,9 +13,8 @@ from lacuner.models.heads import build_head
 from lacuner.models.heads import span as span_module
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead, joint_log_probs, split_entity_and_type
-from lacuner.models.heads.simplex import AngleOutput, simplex
 from lacuner.models.heads.span import SpanHead
-from lacuner.models.heads.token import TokenHead
+from lacuner.models.heads.token import AngleOutput, TokenHead, simplex
 from lacuner.models.types import Annotation, CRFScores, SpanScores
 
 LABELS = ("LOC", "ORG", "PER")

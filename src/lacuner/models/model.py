@@ -11,8 +11,9 @@ from lacuner.models.types import Batch, Encoder, Head, SubwordEncoder, TokenScor
 class Model(nn.Module):
     """Encoder plus tagging head: a batch of words in, scores of the head's own type out.
 
-    >>> from lacuner.models import EncoderConfig, build_head, open_encoder
-    >>> encoder = open_encoder(EncoderConfig(name="tiny"), [])
+    >>> from lacuner.models.encoders.tiny import TinyEncoder
+    >>> from lacuner.models.heads import build_head
+    >>> encoder = TinyEncoder()
     >>> model = Model(encoder, build_head({"kind": "token", "labels": ["LOC"]}, encoder.width))
     >>> features = encoder.prepare([["Mara", "left", "Halden"]])
     >>> tuple(model(encoder.collate(features, [0])).logits.shape)  # one sentence, three words, tags O, B-LOC, I-LOC

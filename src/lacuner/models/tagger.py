@@ -20,8 +20,9 @@ DOCS_PER_GROUP = 2048
 class Tagger:
     """Predicts the entities of documents with a trained model.
 
-    >>> from lacuner.models import EncoderConfig, build_head, open_encoder
-    >>> encoder = open_encoder(EncoderConfig(name="tiny"), [])
+    >>> from lacuner.models.encoders.tiny import TinyEncoder
+    >>> from lacuner.models.heads import build_head
+    >>> encoder = TinyEncoder()
     >>> tagger = Tagger(Model(encoder, build_head({"kind": "span", "labels": ["LOC"]}, encoder.width)))
     >>> tagger.labels
     ('LOC',)

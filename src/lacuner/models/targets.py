@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -73,8 +74,7 @@ def _take(row: Tensor, at: Tensor) -> Tensor:
     return row[at] if len(row) else row.new_zeros(*at.shape, *row.shape[1:])  # empty sentences only: all padding
 
 
-@dataclass(frozen=True)
-class _SpanTable:
+class _SpanTable(NamedTuple):
     """Spans of a corpus as positions in its row of words; label -1: the head does not have this label."""
 
     start: np.ndarray
@@ -83,7 +83,7 @@ class _SpanTable:
     sentence: np.ndarray
 
     def select(self, chosen: np.ndarray) -> _SpanTable:
-        return _SpanTable(self.start[chosen], self.end[chosen], self.label[chosen], self.sentence[chosen])
+        return _SpanTable._make(column[chosen] for column in self)
 
     @property
     def words(self) -> np.ndarray:
@@ -116,10 +116,6 @@ class _Corpus:
     unsure: _SpanTable
     elsewhere: _SpanTable
 
-    @property
-    def length(self) -> int:
-        return int(self.offsets[-1])
-
 
 def _flatten(annotations: Sequence[Annotation], labels: Sequence[str], lost: Lost) -> _Corpus:
     offsets = offsets_of(np.array([annotation.length for annotation in annotations], dtype=np.int64))
@@ -147,12 +143,12 @@ def token_targets(annotations: Sequence[Annotation], tags: TagSet, lost: Lost) -
     for spans in (corpus.unsure, corpus.elsewhere, corpus.spans):
         known[spans.words] = False
     spans = corpus.spans.select(corpus.spans.label >= 0)
-    kept = keep_disjoint(spans.start, spans.end, (-spans.label, -spans.start, spans.end - spans.start), corpus.length)
+    kept = keep_disjoint(spans.start, spans.end, (-spans.label, -spans.start, spans.end - spans.start), len(known))
     lost.count("span overlaps a longer one", int((~kept).sum()))
     spans = spans.select(kept)
     if tags.scheme == "IO":
         lost.count("span merges with its neighbour in the scheme IO", _count_adjacent(spans))
-    labels = tags.encode(spans.start, spans.end, spans.label, corpus.length)
+    labels = tags.encode(spans.start, spans.end, spans.label, len(known))
     known[spans.words] = True
     return CorpusTargets(torch.from_numpy(labels.astype(np.int16)), torch.from_numpy(known), corpus.offsets)
 
@@ -168,7 +164,7 @@ def span_targets(annotations: Sequence[Annotation], labels: Sequence[str], width
     """One class per span, 0 for O: `[i, w]` is the span of `w + 1` words that starts at word `i` of the row."""
     corpus = _flatten(annotations, labels, lost)
     steps, lengths = np.arange(widths), np.diff(corpus.offsets)
-    room = np.repeat(corpus.offsets[1:], lengths) - np.arange(corpus.length)  # words from here to the sentence's end
+    room = np.repeat(corpus.offsets[1:], lengths) - np.arange(len(corpus.own))  # words from here to the sentence's end
     known = (steps < room[:, None]) & np.repeat(corpus.complete, lengths)[:, None]
     rejected = corpus.rejected
     words = rejected.words

@@ -20,8 +20,7 @@ from torch.nn import functional
 
 from lacuner.data import Lost
 from lacuner.models.dropout import check_rate, drop_features
-from lacuner.models.heads.simplex import output_layer
-from lacuner.models.heads.token import drop_non_entities, make_tags
+from lacuner.models.heads.token import drop_non_entities, make_tags, output_layer
 from lacuner.models.tag_sets import Scheme, TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
 from lacuner.models.types import Annotation, CRFScores, DecodedSpans, Targets

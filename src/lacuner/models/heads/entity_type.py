@@ -17,8 +17,7 @@ from torch.nn import functional
 
 from lacuner.data import Lost
 from lacuner.models.dropout import check_rate, drop_features
-from lacuner.models.heads.simplex import output_layer
-from lacuner.models.heads.token import decode_tags
+from lacuner.models.heads.token import decode_tags, output_layer
 from lacuner.models.tag_sets import TagSet
 from lacuner.models.targets import CorpusTargets, token_targets
 from lacuner.models.types import Annotation, DecodedSpans, EntityTypeScores, SpanScores
