@@ -22,6 +22,8 @@ from lacuner.models.types import Batch, Features
 _MAX_CHARACTERS = 32
 _PADDING = 1
 _MAX_SIZE = 4096
+_MAX_VECTORS = 50_000
+"""Words that are taken from the beginning of a file of word vectors; beyond, only those of the corpus."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class LSTMEncoder(nn.Module):
         nn.init.normal_(self.words.weight, std=0.1)
         width = settings.word + settings.character
         self.lstm = nn.LSTM(width, settings.width // 2, settings.layers, batch_first=True, bidirectional=True)
-        self._word = {word: i for i, word in enumerate(settings.words, 1)}
+        self.word_numbers = {word: i for i, word in enumerate(settings.words, 1)}
         self._character = {character: i for i, character in enumerate(settings.characters, 2)}
 
     @property
@@ -78,7 +80,7 @@ class LSTMEncoder(nn.Module):
         arrays = {
             "row": row,
             "offsets": offsets_of(lengths),
-            "number": np.array([self._word.get(normalise_word(word), 0) for word in words], dtype=np.int64),
+            "number": np.array([self.word_numbers.get(normalise_word(word), 0) for word in words], dtype=np.int64),
             "spelling": np.array([number for numbers in spellings for number in numbers], dtype=np.int64),
             "spelling_offsets": offsets_of(np.array([len(numbers) for numbers in spellings], dtype=np.int64)),
         }
@@ -131,9 +133,8 @@ def lstm_from_words(
     sentences: Iterable[Sequence[str]],
     settings: LSTMConfig = LSTMConfig(),  # noqa: B008 frozen
     vectors: str | Path | None = None,
-    most: int = 50_000,
 ) -> LSTMEncoder:
-    """An encoder with fresh weights whose vocabulary is the training words and the first `most` words of `vectors`.
+    """An encoder with fresh weights whose vocabulary is the training words and the first words of `vectors`.
 
     `vectors` is a text file with one word and its numbers per line, separated by spaces; a first line with two
     numbers is skipped.
@@ -144,20 +145,17 @@ def lstm_from_words(
     words, _, _ = index_words(sentences)
     characters = tuple(sorted({character for word in words for character in word}))
     known = dict.fromkeys(sorted({normalise_word(word) for word in words}))
-    if vectors is None:
-        return LSTMEncoder(replace(settings, words=tuple(known), characters=characters))
-    table = _read_vectors(Path(vectors), keep=set(known), most=most)
+    table = {} if vectors is None else _read_vectors(Path(vectors), keep=set(known))
     known.update(dict.fromkeys(table))
     size = len(next(iter(table.values()))) if table else settings.word
     encoder = LSTMEncoder(replace(settings, words=tuple(known), characters=characters, word=size))
     with torch.no_grad():
-        for i, word in enumerate(known, 1):
-            if word in table:
-                encoder.words.weight[i] = torch.from_numpy(table[word])
+        for word, vector in table.items():
+            encoder.words.weight[encoder.word_numbers[word]] = torch.from_numpy(vector)
     return encoder
 
 
-def _read_vectors(path: Path, keep: set[str], most: int) -> dict[str, np.ndarray]:
+def _read_vectors(path: Path, keep: set[str]) -> dict[str, np.ndarray]:
     table: dict[str, np.ndarray] = {}
     size = 0
     try:
@@ -172,7 +170,7 @@ def _read_vectors(path: Path, keep: set[str], most: int) -> dict[str, np.ndarray
                         f"this line has {len(values)} numbers, the first has {size}", file=path, line=number
                     )
                 key = normalise_word(word)
-                if key in table or not (number <= most or key in keep):
+                if key in table or not (number <= _MAX_VECTORS or key in keep):
                     continue
                 table[key] = np.array(values, dtype=np.float32)
     except OSError as error:
