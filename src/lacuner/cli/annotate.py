@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option, echo
 
 from lacuner.cli.console import CorpusReader, log, log_lost, print_json, print_scores, print_table
-from lacuner.cli.labelling_sources import SourceOptions
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 from lacuner.corpus import write
 from lacuner.data import Document
-from lacuner.errors import CorpusError
+from lacuner.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from lacuner.annotate import LabellingStatistics, LintRow
-    from lacuner.annotate.report import AnnotationReport
-    from lacuner.noise import Measurement
+    from lacuner.annotate import EntryPrecision, LabellingStatistics, LintRow, Source
+    from lacuner.annotate.report import AnnotationReport, ExampleSampler
+    from lacuner.noise import Measurement, NoiseMeter
 
+PROBLEMS_SHOWN = 20
 SUSPICIOUS_SHOWN = 30
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """Gazetteers, patterns and how they are matched; each field is an option of `lacuner annotate`."""
+
+    dictionary: Annotated[
+        list[Path] | None, Option(metavar="FILE", help="Gazetteer (TSV, CSV, TXT, JSON, SPARQL). Repeatable.")
+    ] = None
+    dictionary_format: Annotated[
+        Literal["tsv", "csv", "txt", "jsonl", "json"] | None, Option(help="Default: from the file name.")
+    ] = None
+    dictionary_encoding: Annotated[str | None, Option(help="Gazetteer encoding. Default: detected.")] = None
+    label: Annotated[str | None, Option(help="Label of entries that have none.")] = None
+    map: Annotated[list[str] | None, Option(metavar="CLASS=LABEL", help="Label of a gazetteer class. Repeatable.")] = (
+        None
+    )
+    case: Annotated[
+        Literal["smart", "fold", "exact"], Option(help="smart: fold all but acronyms and common words.")
+    ] = "smart"
+    overlaps: Annotated[Literal["longest", "all"], Option(help="Overlapping matches to keep.")] = "longest"
+    spacing: Annotated[Literal["given", "tokens"], Option(help="tokens: `5 - FU` matches 5-FU.")] = "given"
+    stop: Annotated[list[Path] | None, Option(metavar="FILE", help="Stop list: one term per line. Repeatable.")] = None
+    regex: Annotated[
+        list[str] | None, Option(metavar="LABEL=PATTERN", help="Pattern; no label: unsure. Repeatable.")
+    ] = None
+    capitalised: Annotated[bool, Option("--capitalised", help="Mark other capitalised phrases as unsure.")] = False
 
 
 def annotate(
@@ -44,19 +72,20 @@ def annotate(
 
     Matches are the longest ones that start and end at word boundaries. Text without a match is unknown, not negative.
     """
-    from lacuner.annotate import LabellingStatistics
+    from lacuner.annotate import EntryPrecision, LabellingStatistics
     from lacuner.annotate import annotate as annotate_documents
     from lacuner.annotate import lint as lint_source
-    from lacuner.annotate.report import AnnotationReport, report_json, write_report
+    from lacuner.annotate.report import AnnotationReport, ExampleSampler, report_json, write_report
     from lacuner.corpus.formats import format_of
     from lacuner.evaluate.align import align_partial
+    from lacuner.noise import NoiseMeter
     from lacuner.processes import usable_cores
 
     format_of(out)  # fail early
     refuse_overwriting(
         {"--out": out, "--report": report}, corpus, gold, *(labelling.dictionary or ()), *(labelling.stop or ())
     )
-    loaded = labelling.load()
+    loaded = LabellingSources(labelling)
     reader = CorpusReader(corpus, inputs)
     gold_reader = CorpusReader(gold, inputs, complete=True) if gold else None
     statistics = LabellingStatistics()
@@ -69,19 +98,24 @@ def annotate(
         statistics=statistics,
         workers=workers or usable_cores(),
     )
-    collector = _Collector(set().union(*loaded.documents.values()))
+    examples, precision, noise_meter = ExampleSampler(), EntryPrecision(), NoiseMeter()
+    unseen = set().union(*loaded.documents.values())
     pairs = align_partial(_read_gold(gold_reader), weak) if gold_reader else ((None, doc) for doc in weak)
-    lost = write(collector.collect(pairs), out)  # nothing runs before `write` pulls the stream
-    precision, measurement = (collector.precision, collector.noise_meter.result()) if gold else (None, None)
-    missing = loaded.missing_documents(collector.unseen)
+    weak = _collect(pairs, unseen, examples, precision, noise_meter)
+    lost = write(weak, out)  # nothing runs before `write` pulls the stream
+    measurement = noise_meter.result() if gold else None
+    missing = loaded.missing_documents(unseen)
     annotation = AnnotationReport(
         title=f"Weak labels of {corpus.name}",
         settings={"corpus": corpus, "gold": gold, "by": by, "ambiguous": ambiguous, **asdict(labelling)},
         statistics=statistics,
         sources=loaded.sources,
-        examples=collector.examples,
+        examples=examples,
         lint_rows=[
-            row for source in loaded.sources if source.entries for row in lint_source(source, statistics, precision)
+            row
+            for source in loaded.sources
+            if source.entries
+            for row in lint_source(source, statistics, precision if gold else None)
         ],
         gold_scores=measurement.as_json() if measurement else None,
         lost={"reading": reader.lost, "writing": lost},
@@ -101,27 +135,113 @@ def annotate(
         _print_report(annotation, measurement, lint)
 
 
-class _Collector:
-    """Examples and counts for the report, collected while the labeled documents are written."""
+class LabellingSources:
+    """The sources that the options name, in order of priority, gazetteers first; their problems are logged."""
 
-    def __init__(self, unseen: set[str]) -> None:
-        from lacuner.annotate import EntryPrecision
-        from lacuner.annotate.report import ExampleSampler
-        from lacuner.noise import NoiseMeter
+    def __init__(self, options: SourceOptions) -> None:
+        from lacuner.annotate import apply_stop_list, capitalised_source, read_stop_list, regex_source
 
-        self.examples, self.precision, self.noise_meter = ExampleSampler(), EntryPrecision(), NoiseMeter()
-        self.unseen = unseen
-        """Ids for which a gazetteer has terms and that did not occur yet."""
+        if not (options.dictionary or options.regex or options.capitalised):
+            raise ConfigError("nothing to label with: give --dictionary, --regex or --capitalised")
+        self.sources: list[Source] = []
+        self.problems: list[str] = []
+        """Problems in the gazetteer files, one sentence each."""
+        self.documents: dict[Path, set[str]] = {}
+        """For each gazetteer file with terms for single documents: the ids of these documents."""
+        stop = frozenset().union(*[read_stop_list(file) for file in options.stop or []])
+        for file in options.dictionary or []:
+            self._add_gazetteer(file, options, stop)
+        for rule in options.regex or []:
+            label, _, pattern = rule.partition("=")
+            if not pattern:
+                raise ConfigError(f"--regex is written LABEL=PATTERN, not {rule!r}")
+            name = self._unique_name(f"regex {label.strip()}".strip())
+            self.sources.append(regex_source(label.strip(), pattern, name=name))
+        if options.capitalised:  # last: these spans have no type, so every other source has priority
+            self.sources.append(capitalised_source(name=self._unique_name("capitalised")))
+        if stop:  # gazetteers have applied it themselves
+            self.sources = [source if source.entries else apply_stop_list(source, stop) for source in self.sources]
 
-    def collect(self, pairs: Iterable[tuple[Document | None, Document]]) -> Iterator[Document]:
-        """Pass the weak documents on; each comes with its gold, if there is any."""
-        for gold, doc in pairs:
-            self.unseen.discard(doc.id)
-            self.examples.add(doc, gold)
-            if gold is not None:
-                self.precision.add(doc, gold)
-                self.noise_meter.add(doc, gold)
-            yield doc
+    def _add_gazetteer(self, file: Path, options: SourceOptions, stop: frozenset[str]) -> None:
+        from lacuner.annotate import gazetteer_source, load_gazetteer, per_document_source
+
+        gazetteer = load_gazetteer(
+            file,
+            label=options.label,
+            mapping=_parse_mapping(options.map or []) or None,
+            format=options.dictionary_format,
+            encoding=options.dictionary_encoding,
+        )
+        problems = [str(problem) for problem in gazetteer.problems]
+        for problem in problems[:PROBLEMS_SHOWN]:
+            log(problem)
+        if len(problems) > PROBLEMS_SHOWN:
+            log(f"{file}: {len(problems) - PROBLEMS_SHOWN:,} more problems, listed in the report (--report)")
+        self.problems += problems
+        matching: dict[str, Any] = {"case": options.case, "overlaps": options.overlaps, "spacing": options.spacing}
+        stems = [path.stem for path in options.dictionary or []]
+        name = file.stem if stems.count(file.stem) == 1 else str(file)
+        sources = []
+        if len(gazetteer.entries):
+            sources.append(gazetteer_source(gazetteer.entries, name=self._unique_name(name), stop=stop, **matching))
+        if gazetteer.by_document:
+            name = self._unique_name(f"{name}, by document")
+            sources.append(per_document_source(gazetteer.by_document, name=name, stop=stop, **matching))
+            self.documents.setdefault(file, set()).update(gazetteer.by_document)
+        self.sources += sources
+        log(f"read {file}: {len(gazetteer):,} entries, {gazetteer.skipped:,} rows skipped{_format_unmatched(sources)}")
+
+    def _unique_name(self, name: str) -> str:
+        """The name, with a number if another source has it."""
+        taken = {source.name for source in self.sources}
+        return next(unique for unique in chain([name], (f"{name} {n}" for n in count(2))) if unique not in taken)
+
+    def missing_documents(self, unseen: set[str]) -> list[str]:
+        """One sentence per gazetteer with terms for documents that did not occur in the corpus."""
+        sentences = []
+        for file, documents in self.documents.items():
+            if missing := sorted(documents & unseen):
+                share = f"{len(missing):,} of the {len(documents):,} documents it has terms for"
+                sentences.append(f"{file}: {share} are not in the corpus, the first is {missing[0]!r}")
+        return sentences
+
+
+def _parse_mapping(pairs: Iterable[str]) -> dict[str, str]:
+    """Labels by gazetteer class."""
+    mapping = {}
+    for pair in pairs:
+        name, _, label = pair.partition("=")
+        if not name or not label:
+            raise ConfigError(f"--map is written CLASS=LABEL, not {pair!r}")
+        mapping[name] = label
+    return mapping
+
+
+def _format_unmatched(sources: list[Source]) -> str:
+    """How many entries are never matched, and why."""
+    from lacuner.annotate.sources import EMPTY, STOPPED
+
+    reasons = {STOPPED: "stopped", EMPTY: "empty after normalising"}
+    counts = {name: sum(source.skipped.get(reason, 0) for source in sources) for reason, name in reasons.items()}
+    text = ", ".join(f"{skipped:,} {name}" for name, skipped in counts.items() if skipped)
+    return text and f"; {text}"
+
+
+def _collect(
+    pairs: Iterable[tuple[Document | None, Document]],
+    unseen: set[str],
+    examples: ExampleSampler,
+    precision: EntryPrecision,
+    noise_meter: NoiseMeter,
+) -> Iterator[Document]:
+    """Pass the weak documents on, while examples and counts for the report are collected from them and their gold."""
+    for gold, doc in pairs:
+        unseen.discard(doc.id)
+        examples.add(doc, gold)
+        if gold is not None:
+            precision.add(doc, gold)
+            noise_meter.add(doc, gold)
+        yield doc
 
 
 def _read_gold(reader: CorpusReader) -> Iterator[Document]:
