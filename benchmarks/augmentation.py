@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lacuner.bench.table import markdown_table
+from lacuner.bench.report import markdown_table
 from lacuner.config import load_config
 from lacuner.corpus import read
 from lacuner.corpus.words import words_of

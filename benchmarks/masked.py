@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lacuner.bench.datasets import DataSet
+from lacuner.bench.report import markdown_table
 from lacuner.bench.spec import load_spec, noise_levels
-from lacuner.bench.table import markdown_table
 from lacuner.data import Document
 from lacuner.errors import ConfigError, LacunerError
 from lacuner.training.identity import set_complete, sort_documents

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.atomic import atomic_write
-from lacuner.bench.grid import cell_from_json
-from lacuner.bench.rows import Row, row_line
+from lacuner.bench.grid import Row, cell_from_json, row_line
 from lacuner.recipes import RECIPES
 
 RANKS = ("top", "middle", "bottom")

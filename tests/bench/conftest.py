@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.bench import outputs as files
+from lacuner.bench import report as files
 from lacuner.bench import runner as run
-from lacuner.bench.grid import make_grid
-from lacuner.bench.rows import write_row
+from lacuner.bench.grid import make_grid, write_row
 from lacuner.bench.runner import Bench
 from lacuner.bench.spec import Spec, load_spec
 from lacuner.bench.worker import pack_counts, run_request

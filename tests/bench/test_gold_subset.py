@@ -18,12 +18,11 @@ from lacuner.bench.datasets import DataSet, data_hashes
 from lacuner.bench.gold_subset import main as little_main
 from lacuner.bench.gold_subset import select_gold_subset
 from lacuner.bench.grid import Cell, cell_from_json, make_grid, unique_cells
-from lacuner.bench.outputs import write_results
 from lacuner.bench.plots import bench_figures
+from lacuner.bench.report import result_tables, results_markdown, write_results
 from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import DataSpec, NoiseLevel, Spec, load_spec
 from lacuner.bench.summary import _interpolate, gold_equivalents, summarise
-from lacuner.bench.table import result_tables, results_markdown
 from lacuner.corpus import read
 from lacuner.data import Document
 from lacuner.errors import ConfigError
@@ -200,7 +199,7 @@ def test_a_bench_runs_and_continues(inline: list[str], load: Load, tmp_path: Pat
 def test_gold_equivalents(load: Load) -> None:
     bench = invented(load(LITTLE))
     lines = summarise(bench)
-    assert {each.condition.recipe for each in gold_equivalents(lines, bench.spec)} == {"needle"}
+    assert {condition.recipe for condition, _, _ in gold_equivalents(lines, bench.spec)} == {"needle"}
     curve = [(0.02, 0.5), (0.08, 0.7), (0.32, 0.6)]
     assert [_interpolate(f1, curve) for f1 in (0.4, 0.5, 0.6, 0.7, 0.71)] == pytest.approx([0, 0.02, 0.04, 0.08, inf])
 

@@ -20,10 +20,9 @@ from lacuner import processes
 from lacuner.bench import runner as run
 from lacuner.bench.datasets import DataSet
 from lacuner.bench.grid import Cell
-from lacuner.bench.outputs import write_results
+from lacuner.bench.report import COST, write_results
 from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import DataSpec, NoiseLevel, Spec, load_spec
-from lacuner.bench.table import COST
 from lacuner.bench.worker import pack_counts, run_cell, unpack_counts
 from lacuner.config import load_config
 from lacuner.errors import ConfigError
@@ -36,7 +35,7 @@ from tests.conftest import ROOT
 BENCH = """
 import sys
 from pathlib import Path
-from lacuner.bench import outputs as files
+from lacuner.bench import report as files
 from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import load_spec
 files.bench_figures = lambda *_: []  # drawing takes longer than all the rest

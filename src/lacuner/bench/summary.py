@@ -7,16 +7,19 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
-from lacuner.bench.grid import Condition
-from lacuner.bench.rows import Row
+from lacuner.bench.grid import Condition, Row
 from lacuner.bench.runner import Bench
 from lacuner.bench.spec import GOLD_SUBSET, Spec
 from lacuner.bench.worker import unpack_counts
 from lacuner.evaluate.significance import Comparison, compare
 
-UPPER_BOUNDS = ("supervised", "oracle")
 SAMPLES = 2_000
 """Samples per significance test: a table may have a hundred tests, so more would take minutes."""
+
+GoldEquivalent = tuple[Condition, float, float]
+"""A recipe with a gold subset, its F1, and the amount of gold that plain supervised training needs for that F1."""
+PairedTest = tuple[Condition, str, int, Comparison]
+"""Condition of the first recipe, name of the second, number of common seeds, and significance of the difference."""
 
 
 class MeanStd(NamedTuple):
@@ -24,16 +27,15 @@ class MeanStd(NamedTuple):
 
     mean: float
     std: float | None
-    n: int
 
 
 def mean_std(values: Sequence[float]) -> MeanStd:
     """Return mean and standard deviation.
 
     >>> mean_std([1.0, 3.0])
-    MeanStd(mean=2.0, std=1.4142135623730951, n=2)
+    MeanStd(mean=2.0, std=1.4142135623730951)
     """
-    return MeanStd(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, len(values))
+    return MeanStd(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
 @dataclass(frozen=True)
@@ -103,17 +105,11 @@ def _head_kind(line: TableLine) -> str | None:
     return None
 
 
-class GoldEquivalent(NamedTuple):
-    """The amount of gold that plain supervised training needs for the F1 of a recipe with a gold subset."""
-
-    condition: Condition
-    f1: float
-    needed: float
-    """In the unit of the spec, interpolated linearly over the logarithm of the amount."""
-
-
 def gold_equivalents(lines: Sequence[TableLine], spec: Spec) -> Iterator[GoldEquivalent]:
-    """Yield one for each recipe and amount; infinite above the best F1 of `supervised`, 0 below its lowest."""
+    """Yield one for each recipe and amount of gold.
+
+    The amount is interpolated over its logarithm; infinite above the best F1 of `supervised`, 0 below its lowest.
+    """
     name = next((name for name, recipe in spec.recipes.items() if recipe.recipe == "supervised"), "")
     subset_lines = [line for line in lines if line.condition.noise.kind == GOLD_SUBSET and line.rows]
     for line in subset_lines:
@@ -124,7 +120,7 @@ def gold_equivalents(lines: Sequence[TableLine], spec: Spec) -> Iterator[GoldEqu
             if other.condition == condition._replace(recipe=name, noise=noise._replace(rate=other.condition.noise.rate))
         }
         if condition.recipe != name and len(curve) > 1:
-            yield GoldEquivalent(condition, line.f1.mean, _interpolate(line.f1.mean, sorted(curve.items())))
+            yield condition, line.f1.mean, _interpolate(line.f1.mean, sorted(curve.items()))
 
 
 def _interpolate(f1: float, curve: Sequence[tuple[float, float]]) -> float:
@@ -135,16 +131,6 @@ def _interpolate(f1: float, curve: Sequence[tuple[float, float]]) -> float:
         if low <= f1 <= high:
             return less * float((more / less) ** ((f1 - low) / (high - low) if high > low else 0.0))
     return inf
-
-
-class PairedTest(NamedTuple):
-    """Significance of the difference between two recipes under the same condition."""
-
-    condition: Condition
-    """With the name of the first recipe."""
-    second: str
-    seeds: int
-    result: Comparison
 
 
 def paired_tests(lines: Sequence[TableLine], spec: Spec) -> Iterator[PairedTest]:
@@ -159,12 +145,12 @@ def paired_tests(lines: Sequence[TableLine], spec: Spec) -> Iterator[PairedTest]
             counts = [
                 sum(unpack_counts(line.rows[seed]["sentences_test"]) for seed in seeds) for line in (first, second)
             ]
-            yield PairedTest(first.condition, names[1], len(seeds), compare(*counts, samples=SAMPLES))  # type: ignore[arg-type]
+            yield first.condition, names[1], len(seeds), compare(*counts, samples=SAMPLES)  # type: ignore[arg-type]
 
 
 def _pairs(spec: Spec) -> Sequence[tuple[str, str]]:
     if spec.compare is not None:
         return spec.compare
     trust = next((name for name, recipe in spec.recipes.items() if recipe.recipe == "trust"), None)
-    others = [name for name, recipe in spec.recipes.items() if recipe.recipe not in ("trust", *UPPER_BOUNDS)]
+    others = [name for name, recipe in spec.recipes.items() if recipe.recipe not in ("trust", "supervised", "oracle")]
     return [(name, trust) for name in others] if trust else []

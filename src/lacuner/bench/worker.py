@@ -23,8 +23,7 @@ from lacuner.audit.aligned_gold import gold_in_training_order
 from lacuner.audit.probes import MissamplingProbe
 from lacuner.audit.sampling import read_metrics
 from lacuner.bench.datasets import DataSet
-from lacuner.bench.grid import Cell, cell_from_json
-from lacuner.bench.rows import Row, write_row
+from lacuner.bench.grid import Cell, Row, cell_from_json, write_row
 from lacuner.bench.spec import DataSpec
 from lacuner.config import load_config
 from lacuner.data import Splits

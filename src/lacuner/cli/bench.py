@@ -9,8 +9,6 @@ from typer import Argument, Exit, Option, echo
 from lacuner.cli.console import log, print_json, print_table
 from lacuner.cli.options import Json, to_arguments
 
-COLUMNS = ("data", "noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle")
-
 
 def bench(
     spec: Annotated[Path, Argument(metavar="SPEC.toml", help="Data sets, noise, recipes and seeds.")],
@@ -29,10 +27,9 @@ def bench(
     Finished cells are never run again. A failed cell does not stop the others and is retried by the next call; the
     exit status is then 1.
     """
-    from lacuner.bench.outputs import write_results
+    from lacuner.bench.report import CONDITION, SCORES, format_scores, write_results
     from lacuner.bench.runner import open_bench, run_bench
     from lacuner.bench.spec import load_spec
-    from lacuner.bench.table import format_percent
 
     settings = tuple(set_ or ())
     options = to_arguments({"data": [data.as_posix()], "out": [out.as_posix()], "set": settings})
@@ -52,18 +49,8 @@ def bench(
         counts = {"cells": len(opened.cells), "finished": len(opened.finished), "ran": opened.ran, "failed": failed}
         print_json({"out": str(out), **counts, "lines": [line.as_json() for line in lines]})
     else:
-        rows = [
-            (
-                *map(str, line.condition),
-                *[format_percent(line.metric("test", name)) for name in ("precision", "recall", "f1")],
-                len(line.rows),
-                format_percent(line.of_supervised),
-                format_percent(line.of_oracle),
-            )
-            for line in lines
-            if line.rows
-        ]
-        print_table("", COLUMNS, rows)
+        rows = [(*map(str, line.condition), *format_scores(line)) for line in lines if line.rows]
+        print_table("", (*CONDITION, *SCORES), rows)
         echo(f"{len(opened.finished):,} of {len(opened.cells):,} cells finished, {len(failed):,} failed")
         echo(f"table: {out / 'table.md'}\nreport: {out / 'report.html'}")
     if failed:

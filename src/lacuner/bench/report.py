@@ -1,16 +1,31 @@
-"""The results as tables, which `table.md` and the HTML report share."""
+"""The files that a benchmark writes: rows, tables in Markdown and in an HTML report, figures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
+from pathlib import Path
 from typing import NamedTuple
 
+from lacuner.atomic import atomic_write
+from lacuner.bench.grid import read_table, row_line, write_row
+from lacuner.bench.plots import bench_figures
 from lacuner.bench.runner import Bench
-from lacuner.bench.summary import GoldEquivalent, MeanStd, PairedTest, TableLine, gold_equivalents
+from lacuner.bench.summary import (
+    GoldEquivalent,
+    MeanStd,
+    PairedTest,
+    TableLine,
+    gold_equivalents,
+    paired_tests,
+    summarise,
+)
+from lacuner.reporting.html import render_page
+from lacuner.reporting.svg import Figure, write_figures
 
 COST = "Cost"
 """The last table: the only one that differs when the same cells are run again."""
-_CONDITION = ("data", "noise", "encoder", "recipe")
-TEXT_COLUMNS = {*_CONDITION, "against", "why"}
+CONDITION = ("data", "noise", "encoder", "recipe")
+SCORES = ("P", "R", "F1", "n", "of supervised", "of oracle")
+TEXT_COLUMNS = {*CONDITION, "against", "why"}
 """Headings of columns with text; the others have numbers."""
 
 
@@ -23,26 +38,54 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def format_percent(value: MeanStd | float | None) -> str:
-    """Format a share in per cent, with its standard deviation if there is one.
+def write_results(bench: Bench, out: Path, command: str) -> list[TableLine]:
+    """Write `results.jsonl`, `table.md`, `pictures/*.svg` and `report.html` from the results so far."""
+    lines = summarise(bench)
+    tables = list(result_tables(bench, lines, list(paired_tests(lines, bench.spec))))
+    figures = bench_figures(lines, bench.spec)
+    _keep_other_rows(bench, out)
+    write_figures(figures, out / "pictures")
+    pages = {
+        "results.jsonl": _results_jsonl(bench),
+        "table.md": results_markdown(bench, tables, command),
+        "report.html": render_report(bench, tables, figures, command),
+    }
+    for name, text in pages.items():
+        with atomic_write(out / name) as stream:
+            stream.write(text.encode())
+    return lines
 
-    >>> format_percent(MeanStd(0.813, 0.0042, 3)), format_percent(0.5)
-    ('81.3 ± 0.4', '50.0')
-    """
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{100 * value:.1f}"
-    return f"{100 * value.mean:.1f}" + ("" if value.std is None else f" ± {100 * value.std:.1f}")
+
+def _results_jsonl(bench: Bench) -> str:
+    """The rows in the order of the spec, one per line, each with the conditions that it is shown as."""
+    shown: dict[str, list[list[str]]] = {}
+    for (condition, _), cell in bench.grid.items():
+        shown.setdefault(cell.key, []).append([str(condition.noise), condition.encoder, condition.recipe])
+    return "".join(row_line({**bench.rows[key], "shown_as": shown[key]}) for key in shown if key in bench.rows)
 
 
-def format_p_value(p: float) -> str:
-    """Format a p-value that was estimated from a limited number of samples.
+def _keep_other_rows(bench: Bench, out: Path) -> None:
+    """Move rows of `results.jsonl` that are not part of this spec to `cells/`, where another spec will find them."""
+    for row in read_table(out / "results.jsonl"):
+        file = out / "cells" / f"{row['key']}.json"
+        if row["key"] not in bench.cells and not file.exists():
+            write_row(file, row)
 
-    >>> format_p_value(0.0), format_p_value(0.25)
-    ('under 0.001', '0.250')
-    """
-    return "under 0.001" if p < 0.001 else f"{p:.3f}"
+
+def render_report(bench: Bench, tables: Sequence[Table], figures: Sequence[Figure], command: str) -> str:
+    """Render tables and figures as one HTML page; names of recipes and data are escaped."""
+    return render_page(
+        Path(__file__).parent / "report.html.jinja",
+        figures,
+        {},
+        command=command,
+        seeds=bench.spec.seeds,
+        finished=len(bench.finished),
+        cells=len(bench.cells),
+        failed=len(bench.failed),
+        tables=tables,
+        text_columns=TEXT_COLUMNS,
+    )
 
 
 def result_tables(bench: Bench, lines: Sequence[TableLine], tests: Sequence[PairedTest]) -> Iterator[Table]:
@@ -63,7 +106,7 @@ def result_tables(bench: Bench, lines: Sequence[TableLine], tests: Sequence[Pair
             for line in lines
             for seed, error in sorted(line.errors.items())
         ]
-        yield Table("Failed", "", (*_CONDITION, "seed", "why"), rows)
+        yield Table("Failed", "", (*CONDITION, "seed", "why"), rows)
     yield _cost(with_rows)
 
 
@@ -82,8 +125,13 @@ def _overview(lines: Sequence[TableLine]) -> Table:
     return Table("F1 at a glance", note, ("data", "encoder", "recipe", *map(str, levels), "n"), rows)
 
 
+def format_scores(line: TableLine) -> list[str]:
+    """Format the columns `SCORES` of a line."""
+    scores = [format_percent(line.metric("test", name)) for name in ("precision", "recall", "f1")]
+    return [*scores, str(len(line.rows)), format_percent(line.of_supervised), format_percent(line.of_oracle)]
+
+
 def _scores(data: str, lines: Sequence[TableLine]) -> Table:
-    header = ("noise", "encoder", "recipe", "P", "R", "F1", "n", "of supervised", "of oracle", "boundary F1", "dev F1")
     note = (
         "Exact span and type, micro-averaged over the test sentences, in per cent: mean ± sample standard deviation "
         "over n seeds. Of supervised, of oracle: the share of their F1 that a recipe reaches (with the same head where "
@@ -91,14 +139,10 @@ def _scores(data: str, lines: Sequence[TableLine]) -> Table:
     )
     rows = []
     for line in lines:
-        scores = [format_percent(line.metric("test", name)) for name in ("precision", "recall", "f1")]
-        shares = [
-            format_percent(value) for value in (line.of_supervised, line.of_oracle, line.metric("boundary", "f1"))
-        ]
         dev = [row["dev"]["f1"] for row in line.rows.values() if row["dev"]]
-        dev_f1 = format_percent(sum(dev) / len(dev)) if dev else ""
-        rows.append([*map(str, line.condition[1:]), *scores, str(len(line.rows)), *shares, dev_f1])
-    return Table(data, note, header, rows)
+        others = line.metric("boundary", "f1"), sum(dev) / len(dev) if dev else None
+        rows.append([*map(str, line.condition[1:]), *format_scores(line), *map(format_percent, others)])
+    return Table(data, note, (*CONDITION[1:], *SCORES, "boundary F1", "dev F1"), rows)
 
 
 def _accuracy(lines: Sequence[TableLine]) -> Table:
@@ -108,7 +152,7 @@ def _accuracy(lines: Sequence[TableLine]) -> Table:
         for line in lines
     ]
     note = "Share of words, gold spans and whole sentences that are correct, in per cent."
-    return Table("Accuracy", note, (*_CONDITION, *kinds), rows)
+    return Table("Accuracy", note, (*CONDITION, *kinds), rows)
 
 
 def _gold_equivalents(equivalents: Sequence[GoldEquivalent]) -> Table:
@@ -122,7 +166,7 @@ def _gold_equivalents(equivalents: Sequence[GoldEquivalent]) -> Table:
         noise = condition.noise._replace(rate=float(f"{needed:.3g}"), weak=None)
         amount = "" if needed in (0, inf) else str(noise)
         rows.append([*map(str, condition), format_percent(f1), amount, factor])
-    return Table("Gold saved", note, (*_CONDITION, "F1", "supervised needs", "times as much"), rows)
+    return Table("Gold saved", note, (*CONDITION, "F1", "supervised needs", "times as much"), rows)
 
 
 def _significance(tests: Iterable[PairedTest]) -> Table:
@@ -133,20 +177,33 @@ def _significance(tests: Iterable[PairedTest]) -> Table:
     rows = []
     for condition, second, seeds, result in tests:
         interval = f"{100 * result.low:+.1f} to {100 * result.high:+.1f}"
-        p_values = [format_p_value(p) for p in (result.bootstrap, result.randomisation)]
+        p_values = ["under 0.001" if p < 0.001 else f"{p:.3f}" for p in (result.bootstrap, result.randomisation)]
         rows.append([*map(str, condition), second, f"{100 * result.difference:+.1f}", interval, *p_values, str(seeds)])
-    header = (*_CONDITION, "against", "difference", "95 %", "bootstrap", "randomisation", "n")
+    header = (*CONDITION, "against", "difference", "95 %", "bootstrap", "randomisation", "n")
     return Table("Significance", note, header, rows)
 
 
 def _cost(lines: Sequence[TableLine]) -> Table:
     note = "CPU seconds of training and of testing (one thread), and peak memory of the process, means over the seeds."
-    rows = []
-    for line in lines:
-        names = ("train_cpu_seconds", "test_cpu_seconds", "peak_mb")
-        train, test, peak = (line.metric("cost", name).mean for name in names)
-        rows.append([*map(str, line.condition), f"{train:.1f}", f"{test:.1f}", f"{peak:.0f}"])
-    return Table(COST, note, (*_CONDITION, "training (s)", "test (s)", "peak (MB)"), rows)
+    digits = {"train_cpu_seconds": 1, "test_cpu_seconds": 1, "peak_mb": 0}
+    rows = [
+        [*map(str, line.condition), *[f"{line.metric('cost', name).mean:.{n}f}" for name, n in digits.items()]]
+        for line in lines
+    ]
+    return Table(COST, note, (*CONDITION, "training (s)", "test (s)", "peak (MB)"), rows)
+
+
+def format_percent(value: MeanStd | float | None) -> str:
+    """Format a share in per cent, with its standard deviation if there is one.
+
+    >>> format_percent(MeanStd(0.813, 0.0042)), format_percent(0.5)
+    ('81.3 ± 0.4', '50.0')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{100 * value:.1f}"
+    return f"{100 * value.mean:.1f}" + ("" if value.std is None else f" ± {100 * value.std:.1f}")
 
 
 def results_markdown(bench: Bench, tables: Iterable[Table], command: str) -> str:
@@ -158,7 +215,7 @@ def results_markdown(bench: Bench, tables: Iterable[Table], command: str) -> str
     if versions > 1:
         parts.append(f"The rows come from {versions} versions of the code.")
     for title, note, header, rows in tables:
-        parts += [f"## {escape_markdown(title)}", *([note] if note else []), markdown_table(header, rows)]
+        parts += [f"## {_escape_markdown(title)}", *([note] if note else []), markdown_table(header, rows)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -170,11 +227,11 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     | --- | --- |
     | a\\|b | 50.0 |
     """
-    lines = [header, ["---"] * len(header), *([escape_markdown(text) for text in row] for row in rows)]
+    lines = [header, ["---"] * len(header), *([_escape_markdown(text) for text in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def escape_markdown(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Escape text so that it neither breaks a Markdown table nor becomes a tag or a link."""
     for sign in "\\`*[]<>|":
         text = text.replace(sign, "&lt;" if sign == "<" else f"\\{sign}")
