@@ -13,6 +13,7 @@ from typer import echo
 
 from lacuner.cli.options import InputOptions
 from lacuner.corpus import read
+from lacuner.corpus.reader import raise_error
 from lacuner.data import Document, Lost
 from lacuner.errors import CorpusError
 
@@ -97,7 +98,7 @@ class CorpusReader:
         *,
         complete: bool | None = None,
         keep_bad_spans: bool = False,
-        on_error: Callable[[CorpusError], None] | None = None,
+        on_error: Callable[[CorpusError], None] = raise_error,
     ) -> None:
         self.path = path
         self.lost = Lost()

@@ -14,7 +14,6 @@ from lacuner.data import Splits
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
-    from lacuner.config import Config
     from lacuner.techniques.label_issues import LabelIssue, LabelIssues
 
 ISSUES_SHOWN = 20
@@ -49,13 +48,17 @@ def train(
     files = {"weak": weak, "gold": gold, "dev": [dev] if dev else None}
     settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start_setting(recipe, from_)]
     recipe_config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], config, settings)
-    if _lacks_start(recipe_config):  # before anything is read
+    if getattr(recipe_config, "start", "") is None:  # it would continue another run; checked before anything is read
         raise ConfigError(f"recipe `{recipe}` needs --from RUN")
     trained = train_documents(recipe, Splits(**read_splits(files, inputs)), out, recipe_config, seed, log)
     issues, model_folder = trained.label_issues, trained.run.model_folder
     if json:
         facts = {"run": str(out), "recipe": trained.run.identity["recipe"], "model": str(model_folder)}
-        print_json({**facts, "labels": trained.tagger.labels, **({} if issues is None else _count_issues(issues))})
+        counts = {}
+        if issues is not None:
+            counts = {"labels_given": issues.labels, "missing": len(issues.missing)}
+            counts |= {"names": len(issues.missing_names()), "doubtful": len(issues.doubtful)}
+        print_json({**facts, "labels": trained.tagger.labels, **counts})
         return
     if issues is not None:
         _print_issues(issues, out)
@@ -77,16 +80,6 @@ def _start_setting(recipe: str, run: Path | None) -> list[str]:
     if recipe == "auto" or (recipe in RECIPES and "start" not in RECIPES[recipe].Config.model_fields):
         raise ConfigError(f"recipe `{recipe}` trains from scratch: --from is for `finetune`")
     return [f"start={dumps(str(run))}"]
-
-
-def _lacks_start(config: Config) -> bool:
-    """Whether the recipe continues another run (it has a setting `start`) and none is named."""
-    return "start" in type(config).model_fields and getattr(config, "start", None) is None
-
-
-def _count_issues(issues: LabelIssues) -> dict[str, int]:
-    names, doubtful = len(issues.missing_names()), len(issues.doubtful)
-    return {"labels_given": issues.labels, "missing": len(issues.missing), "names": names, "doubtful": doubtful}
 
 
 def _print_issues(issues: LabelIssues, out: Path) -> None:

@@ -7,14 +7,13 @@ Separator, number of columns and tag scheme are detected from the beginning of t
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 
 from lacuner.atomic import atomic_write
 from lacuner.corpus import tags as tagging
-from lacuner.corpus.lines import read_blocks
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.words import flatten, join_words, to_words, word_texts
 from lacuner.data import Document, Lost, Span, Where, Words
@@ -100,7 +99,7 @@ def _sentences(file: CorpusFile) -> Iterator[tuple[int, list[str]]]:
     """Runs of non-blank lines with the number of their first line; an empty run for each `-DOCSTART-`."""
     current: list[str] = []
     first = 1
-    for block in read_blocks(file.path, file.options.encoding, on_bytes=file.on_bytes):
+    for block in file.read_blocks():
         lines, at = block.lines, 0
         breaks = [
             i for i, line in enumerate(lines) if not line or line.isspace() or (line[0] == "-" and _is_docstart(line))
@@ -164,7 +163,8 @@ def _check_tags(tags: Sequence[str], numbers: Sequence[int], file: CorpusFile) -
 def _detect_layout(file: CorpusFile) -> Layout:
     """Detect the layout from the beginning of the file, as far as the options leave it open."""
     options = file.options
-    beginning = (line for block in read_blocks(file.path, options.encoding) for line in block.lines)
+    blocks = replace(file, on_bytes=None).read_blocks()
+    beginning = (line for block in blocks for line in block.lines)
     lines = [line for line in islice(beginning, _SAMPLE_LINES) if not _is_docstart(line)]
     sample = [line for line in lines if line.strip()]
     no_comments = [line for line in sample if not line.startswith("#")] or sample

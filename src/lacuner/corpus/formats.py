@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lacuner.corpus import conll, docbin, jsonl, text
-from lacuner.corpus.lines import OnBytes
 from lacuner.corpus.reader import CorpusFile, ReadOptions, raise_error
 from lacuner.corpus.tags import SCHEMES
 from lacuner.corpus.words import split_spaces
@@ -55,8 +54,8 @@ def read(
     complete: bool | None = None,
     options: ReadOptions = ReadOptions(),
     lost: Lost | None = None,
-    on_error: Callable[[CorpusError], None] | None = None,
-    on_bytes: OnBytes | None = None,
+    on_error: Callable[[CorpusError], None] = raise_error,
+    on_bytes: Callable[[int], object] | None = None,
 ) -> Iterator[Document]:
     """Stream documents from a file or folder.
 
@@ -84,7 +83,7 @@ def read(
         raise ConfigError(f"--words is unicode or space, not {options.words!r}")
     if options.scheme is not None:
         _check_scheme(options.scheme)
-    file = CorpusFile(path, options, lost if lost is not None else Lost(), on_error or raise_error, on_bytes)
+    file = CorpusFile(path, options, lost if lost is not None else Lost(), on_error, on_bytes)
     return _apply_defaults(file_format.read(file), complete, options)
 
 

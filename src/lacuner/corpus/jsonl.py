@@ -15,7 +15,6 @@ from typing import Any
 from lacuner.atomic import atomic_write
 from lacuner.corpus import tags as tagging
 from lacuner.corpus.conll import to_tags
-from lacuner.corpus.lines import read_blocks
 from lacuner.corpus.reader import CorpusFile, span_problem
 from lacuner.corpus.words import find_words, join_words
 from lacuner.data import Document, Lost, Span, Where, Words
@@ -30,7 +29,7 @@ _SPAN_KEYS = ("spans", "entities", "label", "labels")
 def read_jsonl(file: CorpusFile) -> Iterator[Document]:
     """Documents, one per line, in either form."""
     number = 0
-    for block in read_blocks(file.path, file.options.encoding, on_bytes=file.on_bytes):
+    for block in file.read_blocks():
         for line_number, line in enumerate(block.lines, block.first):
             if not line or line.isspace():
                 continue

@@ -1,10 +1,10 @@
 """Plain text: a folder has one document per file, a single file one document per line."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from lacuner.atomic import atomic_write
-from lacuner.corpus.lines import read_blocks, read_text
 from lacuner.corpus.reader import CorpusFile
 from lacuner.data import Document, Lost, Where
 from lacuner.errors import CorpusError
@@ -15,7 +15,7 @@ def read_txt(file: CorpusFile) -> Iterator[Document]:
     if file.path.is_dir():
         yield from _read_folder(file)
         return
-    for block in read_blocks(file.path, file.options.encoding, on_bytes=file.on_bytes):
+    for block in file.read_blocks():
         for number, line in enumerate(block.lines, block.first):
             if line and not line.isspace():
                 yield Document(id=str(number), text=line, where=Where(str(file.path), number))
@@ -29,7 +29,7 @@ def _read_folder(folder: CorpusFile) -> Iterator[Document]:
         raise folder.error("there is no .txt file in this folder: for another format, give a file instead")
     for path in paths:
         try:
-            text = read_text(path, folder.options.encoding, on_bytes=folder.on_bytes)
+            text = replace(folder, path=path).read_text()
         except CorpusError as error:
             folder.report(error)
             continue
