@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from lacuner.annotate.matching.unicode_tables import DASHES, INVISIBLE, QUOTES
+from lacuner.annotate.matching.normalise import DASHES, INVISIBLE, QUOTES
 
 BREAKS = "\n\r\v\f\x85\u2028\u2029"
 WITHOUT_SPACES = ("CJK ", "HIRAGANA", "KATAKANA", "THAI", "LAO ", "KHMER", "MYANMAR")

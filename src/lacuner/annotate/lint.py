@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lacuner.annotate.matching.terms import is_common_word, normalise_surface
-from lacuner.annotate.matching.unicode_tables import character_sets
+from lacuner.annotate.matching.normalise import character_sets
+from lacuner.annotate.matching.terms import COMMON_WORDS, normalise_surface
 from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.data import Document, Where
@@ -130,7 +130,7 @@ def _reasons(form: str, term: _Term) -> Iterator[str]:
     """Why a term is suspicious by itself."""
     if term.ambiguous:
         yield SEVERAL
-    if is_common_word(form):
+    if form in COMMON_WORDS:
         yield COMMON
     word = character_sets().word
     # in Chinese and Japanese two characters are an ordinary word

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from lacuner.annotate.capitalised import capitalised_phrases
 from lacuner.annotate.gazetteer.entries import Entry
-from lacuner.annotate.matching.matcher import Hit, Matcher, Overlaps
+from lacuner.annotate.matching.automaton import Hit
+from lacuner.annotate.matching.matcher import Matcher, Overlaps
 from lacuner.annotate.matching.terms import Case, Spacing, normalise_surface
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, GazetteerError
@@ -130,7 +131,7 @@ def _to_output(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> Sourc
     entry_of, labels, weights = terms.entry_of, terms.labels, terms.weights
     flat = matcher.overlaps == "longest"
     entries = [entry_of[term] for term, _, _ in hits]
-    if not weights and (terms.all_single or min(entries, default=0) >= 0):  # the usual case: one entry per hit
+    if not weights and min(entries, default=0) >= 0:  # the usual case: one entry per hit
         label_of = terms.label_of
         spans = [_new(Span, (start, end, label_of[term], None, name)) for term, start, end in hits]
         return SourceOutput(spans, entries=entries, flat=flat)
@@ -253,7 +254,7 @@ def _check_span(name: str, doc: Document, item: Triple | Span) -> Span:
         valid = False
     if not valid or not 0 <= start < end <= len(doc.text):
         problem = f"the source {name!r} gave {item!r}, which is not a start, end and label in this text"
-        raise ConfigError(problem, document=doc.id)
+        raise ConfigError(f"document {doc.id!r}: {problem}")
     return Span(start, end, label, item.score if isinstance(item, Span) else None, name)
 
 

@@ -13,6 +13,6 @@
 
 - `terms.py`: the entries grouped by normal form, in little memory. One term may stand for several entries. The case of
   acronyms and of English words in `common_words.txt` must agree with that of the entry.
-- `normalise.py`: the normal form of a text and the way back to its offsets; `unicode_tables.py` has the characters.
+- `normalise.py`: the normal form of a text, the way back to its offsets, and which characters make up words.
 - `automaton.py`: Aho-Corasick by ahocorasick-rs, and three tricks that make it faster.
 """

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 
-from lacuner.annotate.matching.unicode_tables import as_class, character_sets
+from lacuner.annotate.matching.normalise import BEYOND_16_BITS, as_class, character_sets
 
-Occurrence = tuple[int, int, int]
+Hit = tuple[int, int, int]
 """Number of the string, start, end."""
 
 MAX_LITTLE_ENDIAN = 300_000
@@ -31,7 +31,6 @@ MAX_LITTLE_ENDIAN = 300_000
 
 # Smaller and faster than the other two. The library's own choice would depend on the number of strings.
 _IMPLEMENTATION = Implementation.ContiguousNFA
-_BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
 _MEMORY_MAP = Path("/proc/self/maps")
 _MADV_COLLAPSE = 25
 _HUGE_PAGE = 2 << 20
@@ -43,7 +42,7 @@ class Automaton:
     `folded` says that strings and texts are case-folded. Occurrences that start inside a word may then be left out.
     """
 
-    find: Callable[[str], list[Occurrence]]
+    find: Callable[[str], list[Hit]]
     """All occurrences in a text, sorted by end."""
 
     def __init__(self, strings: list[str], folded: bool) -> None:
@@ -80,7 +79,7 @@ def _drain(strings: list[str]) -> Iterator[str]:
         yield strings.pop()
 
 
-def _find_utf16(automaton: BytesAhoCorasick, encoding: str, text: str) -> list[Occurrence]:
+def _find_utf16(automaton: BytesAhoCorasick, encoding: str, text: str) -> list[Hit]:
     data = text.encode(encoding)
     occurrences = automaton.find_matches_as_indexes(data, overlapping=True)
     # a match at an odd byte is made of halves of characters
@@ -88,7 +87,7 @@ def _find_utf16(automaton: BytesAhoCorasick, encoding: str, text: str) -> list[O
     if len(data) == 2 * len(text):
         return whole
     # characters beyond 16 bits take two units: these are the positions of their second units
-    extra = [match.start() + before + 1 for before, match in enumerate(_BEYOND_16_BITS.finditer(text))]
+    extra = [match.start() + before + 1 for before, match in enumerate(BEYOND_16_BITS.finditer(text))]
     return [(number, start - bisect_left(extra, start), end - bisect_left(extra, end)) for number, start, end in whole]
 
 

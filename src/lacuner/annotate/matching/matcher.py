@@ -5,31 +5,19 @@ spaces between words; Chinese, Japanese, Thai, Lao, Khmer and Burmese have a bou
 joiners belong to the character before them, and no word starts or ends between the two.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 from lacuner.annotate.gazetteer.entries import Entry
-from lacuner.annotate.matching.automaton import Automaton, Occurrence
-from lacuner.annotate.matching.normalise import NormalText, drop_token_spaces, normalise, to_original
-from lacuner.annotate.matching.terms import (
-    CASE_SENSITIVE,
-    ENDS_WITH_WORD,
-    STARTS_WITH_WORD,
-    WORD_EDGES,
-    Case,
-    Spacing,
-    Terms,
-)
-from lacuner.annotate.matching.unicode_tables import JOINER, character_sets
+from lacuner.annotate.intervals import IntervalSet
+from lacuner.annotate.matching.automaton import Automaton, Hit
+from lacuner.annotate.matching.normalise import JOINER, character_sets, drop_token_spaces, normalise, to_original
+from lacuner.annotate.matching.terms import Case, Spacing, Terms
 from lacuner.data import Words
 from lacuner.errors import ConfigError
 
 Overlaps = Literal["longest", "all"]
-
-Hit = Occurrence
-"""Number of the term in `Matcher.terms`, start, end: the light form of a match."""
 
 
 class Match(NamedTuple):
@@ -79,8 +67,9 @@ class Matcher:
         self.overlaps = overlaps
         self.terms = Terms(self.entries, case, spacing, stop)
         self._word, self._attached, _ = character_sets()
-        self._automaton = Automaton(self.terms.build(), folded=case != "exact")
-        self._edges = {flag & WORD_EDGES for flag in set(self.terms.flags)}
+        forms = self.terms.build()
+        self._has_word_edges = any(form[0] in self._word or form[-1] in self._word for form in forms)
+        self._automaton = Automaton(forms, folded=case != "exact")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the entries and build the automaton again: the library's object cannot be pickled."""
@@ -93,7 +82,7 @@ class Matcher:
         return [Match(start, end, entries_of(term, text[start:end])) for term, start, end in self.hits(text, words)]
 
     def hits(self, text: str, words: Words | None = None) -> list[Hit]:
-        """Like `find`, with the number of the term instead of the entries."""
+        """Like `find`, in a lighter form: number of the term in `terms`, start, end."""
         if words:
             return self.hits_in_words(text, words)[0]
         hits = self._candidates(text)
@@ -109,7 +98,8 @@ class Matcher:
         if self.overlaps == "all":
             return sorted(aligned, key=_by_start), sorted(misaligned, key=_by_start)
         aligned = select_longest(aligned)
-        return aligned, _drop_overlapping(aligned, select_longest(misaligned))
+        taken = IntervalSet((start, end) for _, start, end in aligned)
+        return aligned, [hit for hit in select_longest(misaligned) if not taken.overlaps(hit[1], hit[2])]
 
     def _candidates(self, text: str) -> list[Hit]:
         """All hits that are whole words, by end, with offsets of the original text."""
@@ -120,7 +110,17 @@ class Matcher:
         hits = self._automaton.find(normal.text)
         if not hits:
             return []
-        hits = self._whole_words_with_marks(normal, hits) if normal.has_marks else self._whole_words(normal, hits)
+        if normal.has_marks:
+            is_edge = partial(self._is_word_edge, normal.text)
+            hits = [hit for hit in hits if is_edge(hit[1]) and is_edge(hit[2])]
+        elif self._has_word_edges:  # the same without calls
+            word, padded = self._word, normal.text + " "  # the space is at -1 and at the end
+            hits = [
+                hit
+                for hit in hits
+                if not (padded[hit[2]] in word and padded[hit[2] - 1] in word)
+                and not (padded[hit[1] - 1] in word and padded[hit[1]] in word)
+            ]
         if normal.changes:
             hits = [
                 (term, *offsets)
@@ -129,29 +129,8 @@ class Matcher:
             ]
         if terms.case != "smart":
             return hits
-        flags, entries_of = terms.flags, terms.entries_of
-        return [hit for hit in hits if not flags[hit[0]] & CASE_SENSITIVE or entries_of(hit[0], text[hit[1] : hit[2]])]
-
-    def _whole_words(self, normal: NormalText, hits: list[Hit]) -> list[Hit]:
-        """The hits that are not part of a longer word, in a text without marks."""
-        if self._edges == {0}:  # no term starts or ends with a word character
-            return hits
-        word, flags = self._word, self.terms.flags
-        text = normal.text + " "  # serves as both neighbours: text[-1] and text[len]
-        if self._edges == {WORD_EDGES}:  # every term does
-            return [hit for hit in hits if text[hit[2]] not in word and text[hit[1] - 1] not in word]
-        return [
-            (term, start, end)
-            for term, start, end in hits
-            if not (edges := flags[term] & WORD_EDGES)
-            or not (
-                (edges & STARTS_WITH_WORD and text[start - 1] in word) or (edges & ENDS_WITH_WORD and text[end] in word)
-            )
-        ]
-
-    def _whole_words_with_marks(self, normal: NormalText, hits: list[Hit]) -> list[Hit]:
-        text = normal.text
-        return [hit for hit in hits if self._is_word_edge(text, hit[1]) and self._is_word_edge(text, hit[2])]
+        sensitive, entries_of = terms.case_sensitive, terms.entries_of
+        return [hit for hit in hits if not sensitive[hit[0]] or entries_of(hit[0], text[hit[1] : hit[2]])]
 
     def _is_word_edge(self, text: str, at: int) -> bool:
         """Whether a word may start or end here."""
@@ -175,17 +154,6 @@ def select_longest(hits: Iterable[Hit]) -> list[Hit]:
             selected.append(hit)
             free_from = hit[2]
     return selected
-
-
-def _drop_overlapping(selected: list[Hit], others: list[Hit]) -> list[Hit]:
-    """The `others` that overlap none of the selected hits, which are disjoint and sorted."""
-    ends = [end for _, _, end in selected]
-    kept = []
-    for other in others:
-        after = bisect_right(ends, other[1])
-        if after == len(selected) or selected[after][1] >= other[2]:
-            kept.append(other)
-    return kept
 
 
 def _by_start(hit: Hit) -> tuple[int, int]:

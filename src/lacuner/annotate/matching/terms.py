@@ -6,14 +6,12 @@ normal form.
 
 from array import array
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from lacuner.annotate.gazetteer.entries import Entries, Entry
 from lacuner.annotate.matching.automaton import order_for_automaton
 from lacuner.annotate.matching.normalise import drop_token_spaces, normalise
-from lacuner.annotate.matching.unicode_tables import character_sets
 
 COMMON_WORDS = frozenset(Path(__file__).with_name("common_words.txt").read_text("ascii").split())
 """Lower-case English words so common that an entry spelt like one usually matches the word rather than the name.
@@ -28,9 +26,6 @@ Spacing = Literal["given", "tokens"]
 MAX_ACRONYM = 6
 """Longer words in upper case are emphasised rather than abbreviated."""
 
-STARTS_WITH_WORD, ENDS_WITH_WORD, WORD_EDGES, CASE_SENSITIVE = 1, 2, 3, 4
-"""Flags of a term: its first or last character is a word character (or both); the case of some entry must agree."""
-
 
 def is_acronym(surface: str) -> bool:
     """Short, without white space, and at least half of its letters in upper case: `WHO`, `mRNA`, `NaCl`, `Ca`."""
@@ -38,11 +33,6 @@ def is_acronym(surface: str) -> bool:
         return False
     letters = sum(map(str.isalpha, surface))
     return 0 < letters <= 2 * sum(map(str.isupper, surface))
-
-
-def is_common_word(surface: str) -> bool:
-    """Whether this is one of the `COMMON_WORDS`, in any case."""
-    return surface.lower() in COMMON_WORDS
 
 
 def normalise_surface(surface: str, fold: bool = True, spacing: Spacing = "given") -> str:
@@ -62,7 +52,8 @@ class Terms:
         self.stop = frozenset(stop)
         self.stopped: list[int] = []
         self.empty: list[int] = []
-        self.flags = bytearray()
+        self.case_sensitive = bytearray()
+        """For each term, whether the case of one of its entries must agree."""
         if not isinstance(entries, Entries):
             weights = [entry.weight for entry in entries]
             has_weights = any(weight is not None for weight in weights)
@@ -73,8 +64,6 @@ class Terms:
         """The entry of a term, if it has only one and its case does not matter; otherwise ~(number of its group)."""
         self.label_of: list[str] = []
         """The label of a term with one entry; empty for the others."""
-        self.all_single = True
-        """Whether every term has one entry."""
         self._groups: list[tuple[int, ...]] = []
         self._exact_forms: dict[int, str] = {}  # of the entries whose case must agree
 
@@ -100,7 +89,7 @@ class Terms:
             term = terms.setdefault(surface if form == surface else form, len(terms))
             if term == len(self.entry_of):
                 self.entry_of.append(number)
-                self.flags.append(_edge_flags(form))
+                self.case_sensitive.append(False)
             if exact is not None or self.entry_of[term] != number:
                 self._add_to_group(term, number, exact)
         return self._renumber(terms)
@@ -112,8 +101,7 @@ class Terms:
         self.entry_of = array("i", [self.entry_of[term] for term in order])
         shared = {label: label for label in self.labels}  # one string per label, however many entries have it
         self.label_of = [shared[self.labels[entry]] if entry >= 0 else "" for entry in self.entry_of]
-        self.all_single = min(self.entry_of, default=0) >= 0
-        self.flags = bytearray([self.flags[term] for term in order])
+        self.case_sensitive = bytearray([self.case_sensitive[term] for term in order])
         return forms
 
     def _add_to_group(self, term: int, number: int, exact: str | None) -> None:
@@ -125,7 +113,7 @@ class Terms:
         elif self._rank(number) < self._rank(same[0]):
             members[members.index(same[0])] = number
         if exact is not None:
-            self.flags[term] |= CASE_SENSITIVE
+            self.case_sensitive[term] = True
         if self.entry_of[term] < 0:
             self._groups[~self.entry_of[term]] = tuple(members)
         elif len(members) > 1 or exact is not None:
@@ -149,24 +137,10 @@ class Terms:
         if entry >= 0:
             return (entry,)
         members = self._groups[~entry]
-        if self.flags[term] & CASE_SENSITIVE:
+        if self.case_sensitive[term]:
             unfolded = normalise_surface(text, False, self.spacing)
             members = tuple(number for number in members if self._exact_forms.get(number, unfolded) == unfolded)
         best: dict[str, int] = {}
         for number in sorted(members, key=self._rank):
             best.setdefault(self.labels[number], number)
         return tuple(sorted(best.values()))
-
-
-def _edge_flags(form: str) -> int:
-    attached = character_sets().attached
-    last = len(form) - 1
-    while last and form[last] in attached:
-        last -= 1
-    return _flags_of(form[0], form[last])
-
-
-@lru_cache(maxsize=1 << 12)
-def _flags_of(first: str, last: str) -> int:
-    word = character_sets().word
-    return (STARTS_WITH_WORD if first in word else 0) | (ENDS_WITH_WORD if last in word else 0)
