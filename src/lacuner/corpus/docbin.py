@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lacuner.atomic import atomic_write
@@ -27,18 +28,17 @@ MAX_BYTES = 2 << 30
 _KEY = "lacuner"
 
 
-def _spacy(path: Path) -> tuple[Any, Any]:
+def _import_spacy(path: Path) -> ModuleType:
     try:
         import spacy
-        from spacy.tokens import DocBin
     except ImportError as error:
         raise CorpusError(".spacy files need spaCy: pip install 'lacuner[spacy]'", file=path) from error
-    return spacy, DocBin
+    return spacy
 
 
 def read_docbin(file: CorpusFile) -> Iterator[Document]:
     """All documents of a DocBin, at once: spaCy cannot stream them."""
-    spacy, docbin = _spacy(file.path)
+    spacy = _import_spacy(file.path)
     try:
         data = file.path.read_bytes()
     except OSError as error:
@@ -49,7 +49,7 @@ def read_docbin(file: CorpusFile) -> Iterator[Document]:
         unpacker.decompress(data, MAX_BYTES)
         if unpacker.unconsumed_tail:
             raise file.error(f"this file unpacks to more than {MAX_BYTES >> 30} GiB: split it")
-        docs = list(docbin().from_bytes(data).get_docs(vocab))
+        docs = list(spacy.tokens.DocBin().from_bytes(data).get_docs(vocab))
     except CorpusError:
         raise
     except Exception as error:  # spaCy raises errors of many types for a damaged file
@@ -66,7 +66,9 @@ def _from_spacy(doc: Doc, number: int, file: CorpusFile) -> Document:
     spans |= {span: None for group in groups.values() for span in group if span.label}
     without_label = sum(not span.label for group in groups.values() for span in group)
     file.lost.count("span without a label in a span group", without_label)
-    complete = extra.get("complete", _complete(doc))
+    # O tags do not make a document complete: setting `doc.ents`, even from a gazetteer, tags all other words with O
+    missing = {token.ent_iob == 0 for token in doc}
+    complete = extra.get("complete", False if missing == {True, False} else None)
     meta = extra.get("meta", {})
     return Document(
         id=str(extra.get("id", number)),
@@ -90,24 +92,15 @@ def _extra(value: object) -> dict[str, Any]:
     return extra if isinstance(extra, dict) else {}
 
 
-def _complete(doc: Doc) -> bool | None:
-    """False if some words are *missing*; otherwise unknown.
-
-    An O tag does not make a document complete: setting `doc.ents`, even from a gazetteer, tags all other words with O.
-    """
-    missing = [token.ent_iob == 0 for token in doc]
-    return False if any(missing) and not all(missing) else None
-
-
 def _span(span: SpacySpan) -> Span:
     return Span(span.start_char, span.end_char, span.label_)
 
 
 def write_docbin(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
     """Write spans of all states; a DocBin cannot hold scores and sources."""
-    spacy, docbin = _spacy(path)
+    spacy = _import_spacy(path)
     vocab = spacy.blank("xx").vocab
-    box = docbin(store_user_data=True)
+    box = spacy.tokens.DocBin(store_user_data=True)
     for doc in docs:
         box.add(_to_spacy(doc, vocab, lost))
     with atomic_write(path) as stream:

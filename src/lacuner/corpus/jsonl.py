@@ -67,11 +67,8 @@ def _check_characters(value: Any) -> None:
     if isinstance(value, str):
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
             raise CorpusError("there is a NUL or half of a surrogate pair in this line")
-    elif isinstance(value, dict):
-        for item in value.items():
-            _check_characters(list(item))
-    elif isinstance(value, list):
-        for item in value:
+    elif isinstance(value, dict | list):
+        for item in [*value, *value.values()] if isinstance(value, dict) else value:
             _check_characters(item)
 
 
@@ -98,7 +95,10 @@ def _document(row: dict[str, Any], number: str, scheme: str | None) -> Document:
         raise CorpusError("there is neither `text` nor `tokens` in this line")
     if "words" in row:
         words = _words(row["words"], text)
-    doc = Document(id=_id(row, number), text=text, words=words, complete=_get(row, "complete", bool, None))
+    id_ = number if row.get("id") is None else row["id"]
+    if type(id_) not in (str, int):
+        raise CorpusError("`id` must be a string or a whole number")
+    doc = Document(id=str(id_), text=text, words=words, complete=_get(row, "complete", bool, None))
     span_key = next((key for key in _SPAN_KEYS if key in row and isinstance(row[key], list)), "spans")
     for state in ("spans", "rejected", "unsure"):
         entries = _get(row, span_key if state == "spans" else state, list, [])
@@ -123,15 +123,6 @@ def _get(row: dict[str, Any], key: str, kind: type, default: Any) -> Any:
         names = {list: "a list", str: "a string", bool: "true or false", dict: "an object"}
         raise CorpusError(f"`{key}` must be {names[kind]}, not {json.dumps(value)[:40]}")
     return value
-
-
-def _id(row: dict[str, Any], number: str) -> str:
-    value = row.get("id")
-    if value is None:
-        return number
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise CorpusError("`id` must be a string or a whole number")
-    return str(value)
 
 
 def _words(value: Any, text: str) -> Words | None:
