@@ -117,8 +117,6 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
     assert [note.line for note in notes] == [6]
     assert gazetteer.skipped == 6
     assert gazetteer.skipped + len(notes) + len(gazetteer.entries) == 9
-    with pytest.raises(GazetteerError, match=r"terms\.csv:3: the surface is empty"):
-        load_gazetteer(tmp_path / "terms.csv", errors="raise")
 
 
 @pytest.mark.parametrize(
@@ -262,7 +260,7 @@ def test_a_gazetteer_per_document(tmp_path: Path) -> None:
     assert len(gazetteer) == 2
 
 
-@pytest.mark.parametrize("format", list(GAZETTEER_FORMATS))
+@pytest.mark.parametrize("format", GAZETTEER_FORMATS)
 def test_any_bytes_give_entries_or_one_clear_error(tmp_path_factory: pytest.TempPathFactory, format: str) -> None:
     path = tmp_path_factory.mktemp("fuzz") / f"d.{format}"
 

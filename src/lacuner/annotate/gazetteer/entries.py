@@ -2,7 +2,8 @@
 
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, overload
 
 from lacuner.data import Where
@@ -74,59 +75,53 @@ class Entries(Sequence[Entry]):
         where = None if self.file is None else Where(self.file, self._lines[at] or None)
         return Entry(self.surfaces[at], self.labels[at], weight, self._ids.get(at), where)
 
-    def __iter__(self) -> Iterator[Entry]:
-        return map(self.__getitem__, range(len(self)))
 
-
+@dataclass(slots=True)
 class Gazetteer:
-    """The entries of a gazetteer file, and its problems as errors with file and line.
-
-    A row with an error is not an entry; a `GazetteerWarning` is about a row that was used. `by_document` has the
-    entries of files that list them document by document. Made by `load_gazetteer`.
+    """The entries of a gazetteer file, and its problems as errors with file and line. Made by `load_gazetteer`.
 
     >>> len(Gazetteer("terms.csv"))
     0
     """
 
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.entries = Entries(file)
-        self.by_document: dict[str, list[Entry]] = {}
-        self._problems: list[tuple[int, str, bool]] = []  # exceptions would take more memory than the entries
-
-    def add_problem(self, line: int, problem: str, *, warning: bool = False) -> None:
-        """Record that a row was skipped or, with `warning`, that something is odd about it. Line 0: the whole file."""
-        self._problems.append((line, problem, warning))
+    file: str
+    entries: Sequence[Entry] = ()
+    by_document: dict[str, list[Entry]] = field(default_factory=dict)
+    """The entries of files that list them document by document."""
+    problem_rows: list[tuple[int, str, bool]] = field(default_factory=list)
+    """Line (0: the whole file), problem, whether the row was used: exceptions would take more memory than entries."""
 
     @property
     def problems(self) -> list[GazetteerError]:
         """All errors and warnings, by line."""
         return [
             (GazetteerWarning if warning else GazetteerError)(problem, file=self.file, line=line or None)
-            for line, problem, warning in sorted(self._problems, key=lambda row: row[0])
+            for line, problem, warning in sorted(self.problem_rows, key=lambda row: row[0])
         ]
 
     @property
     def skipped(self) -> int:
         """Number of rows that could not be used."""
-        return sum(not warning for _, _, warning in self._problems)
+        return sum(not warning for _, _, warning in self.problem_rows)
 
     def __len__(self) -> int:
         return len(self.entries) + sum(map(len, self.by_document.values()))
 
 
 class GazetteerBuilder:
-    """Checks the rows that the readers pass to it, and collects entries and problems in a gazetteer.
+    """Checks the rows that the readers pass to it, and collects entries and problems.
 
     `label` is for rows without one. `mapping` gives the label of each class; rows of other classes are skipped.
     """
 
-    def __init__(self, gazetteer: Gazetteer, label: str | None, mapping: Mapping[str, str] | None) -> None:
-        self.gazetteer, self.label, self.mapping = gazetteer, label, mapping
+    def __init__(self, file: str, label: str | None, mapping: Mapping[str, str] | None) -> None:
+        self.file, self.label, self.mapping = file, label, mapping
         self.labels: list[str] = []
         self.lines = array("i")
+        self.by_document: dict[str, list[Entry]] = {}
         self.row_name = ""
         """Prefix of problems in files without lines, such as `row 7: `."""
+        self._problem_rows: list[tuple[int, str, bool]] = []
         self._surfaces: list[str] = []
         self._weights: list[float | None] = []
         self._ids: dict[int, str] = {}
@@ -135,8 +130,8 @@ class GazetteerBuilder:
         self._first_with_label: dict[tuple[str, str], int] = {}  # only for surfaces with several labels
 
     def add_problem(self, line: int, problem: str, *, warning: bool = False) -> None:
-        """Record a problem of the row on this line."""
-        self.gazetteer.add_problem(line, self.row_name + problem, warning=warning)
+        """Record that a row was skipped or, with `warning`, that something is odd about it. Line 0: the whole file."""
+        self._problem_rows.append((line, self.row_name + problem, warning))
 
     def add(self, line: int, surface: str, label: str, weight: Weight = None, id: str | None = None) -> None:
         """Add one row, unless it has an error or is a duplicate."""
@@ -168,11 +163,9 @@ class GazetteerBuilder:
             return first
         return self._first_with_label.setdefault((entry.surface, entry.label), number)
 
-    def finish(self) -> None:
-        """Move the entries into the gazetteer."""
-        self.gazetteer.entries = Entries(
-            self.gazetteer.file, self._surfaces, self.labels, self._weights, self._ids, self.lines
-        )
+    def finish(self) -> Gazetteer:
+        entries = Entries(self.file, self._surfaces, self.labels, self._weights, self._ids, self.lines)
+        return Gazetteer(self.file, entries, self.by_document, self._problem_rows)
 
     def check(self, line: int, surface: str, label: str, weight: Weight = None, id: str | None = None) -> Entry | None:
         """The row as an entry, or None after recording its error."""
@@ -201,7 +194,7 @@ class GazetteerBuilder:
         if problem is not None:
             self.add_problem(line, problem)
             return None
-        return Entry(surface, label, number, id or None, Where(self.gazetteer.file, line or None))
+        return Entry(surface, label, number, id or None, Where(self.file, line or None))
 
 
 def last_segment(uri: str) -> str:

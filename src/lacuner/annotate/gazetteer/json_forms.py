@@ -37,7 +37,7 @@ def read_json_lines(text: str, builder: GazetteerBuilder) -> None:
 
 def read_json(text: str, builder: GazetteerBuilder) -> None:
     """Read a SPARQL result, in the standard JSON format or as a list of flat objects."""
-    file = builder.gazetteer.file
+    file = builder.file
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
@@ -142,7 +142,7 @@ def _add_document(line: int, fields: Mapping[str, Any], builder: GazetteerBuilde
     id = _text(fields, ("id",))
     if not id:
         raise _RowError("these terms have no document id beside them")
-    entries = builder.gazetteer.by_document.setdefault(id, [])
+    entries = builder.by_document.setdefault(id, [])
     for item in fields["terms"]:
         term = _fields([item, ""] if isinstance(item, str) else item, "a term is neither a pair nor an object")
         entry = builder.check(line, _surface(term), _text(term, _LABEL), _weight(term), _text(term, _ID) or None)

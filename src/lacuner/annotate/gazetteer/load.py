@@ -6,20 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Literal
 
 from lacuner.annotate.gazetteer.entries import Gazetteer, GazetteerBuilder, GazetteerWarning
 from lacuner.annotate.gazetteer.json_forms import read_json, read_json_lines
 from lacuner.annotate.gazetteer.tables import read_table, read_terms
 from lacuner.errors import GazetteerError
-
-GAZETTEER_FORMATS = {
-    "tsv": "columns separated by tabs: surface, label, and optionally a weight or an id",
-    "csv": "the same, separated by commas, semicolons, tabs or bars; also the CSV result of a SPARQL query",
-    "txt": "one term per line, all with the same label",
-    "jsonl": 'one JSON object per line: {"surface", "label"}, spaCy patterns, or {"id", "terms"} for one document',
-    "json": "the JSON result of a SPARQL query, or a list of objects",
-}
 
 _READERS: dict[str, Callable[[str, GazetteerBuilder], None]] = {
     "tsv": partial(read_table, separator="\t"),
@@ -28,6 +19,7 @@ _READERS: dict[str, Callable[[str, GazetteerBuilder], None]] = {
     "jsonl": read_json_lines,
     "json": read_json,
 }
+GAZETTEER_FORMATS = tuple(_READERS)
 _EXTENSIONS = {"tab": "tsv", "ndjson": "jsonl", "srj": "json", "lst": "txt", "list": "txt"}
 _SPREADSHEETS = ("xlsx", "xls", "ods", "numbers")
 _ZIP = b"PK\x03\x04"
@@ -41,16 +33,13 @@ def load_gazetteer(
     mapping: Mapping[str, str] | None = None,
     format: str | None = None,
     encoding: str | None = None,
-    errors: Literal["collect", "raise"] = "collect",
 ) -> Gazetteer:
-    """Load a gazetteer file.
+    """Load a gazetteer file. Its problems are collected; a file without a usable entry raises `GazetteerError`.
 
     `label` is for rows that have none. In a list of terms these are all rows, and the default is the file's name.
     `mapping` gives the label of each class; rows of other classes are skipped.
     `format` is one of `GAZETTEER_FORMATS`; the default follows from the file's extension.
     `encoding`: the default is UTF-8, UTF-16 with a byte order mark, or Windows-1252 if the text looks like it.
-    `errors`: problems are collected in `Gazetteer.problems`; with `raise` the first error is raised.
-    A file without a usable entry always raises `GazetteerError`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -64,17 +53,13 @@ def load_gazetteer(
     if file.is_dir():
         raise GazetteerError("this is a folder; name the files in it", file=file)
     format = _find_format(file, format)
-    gazetteer = Gazetteer(str(file))
-    text = _decode(file, encoding, gazetteer)
     if label is None and format == "txt":
         label = file.stem
-    builder = GazetteerBuilder(gazetteer, label, mapping)
-    _READERS[format](text, builder)
-    builder.finish()
-    mistakes = [problem for problem in gazetteer.problems if not isinstance(problem, GazetteerWarning)]
-    if mistakes and errors == "raise":
-        raise mistakes[0]
+    builder = GazetteerBuilder(str(file), label, mapping)
+    _READERS[format](_decode(file, encoding, builder), builder)
+    gazetteer = builder.finish()
     if not len(gazetteer):
+        mistakes = [problem for problem in gazetteer.problems if not isinstance(problem, GazetteerWarning)]
         if not mistakes:
             raise GazetteerError("there is no entry in this file", file=file)
         more = f" (and so for all {len(mistakes):,} rows)" if len(mistakes) > 1 else ""
@@ -95,7 +80,7 @@ def _find_format(file: Path, format: str | None) -> str:
     raise GazetteerError(problem, file=file)
 
 
-def _decode(file: Path, encoding: str | None, gazetteer: Gazetteer) -> str:
+def _decode(file: Path, encoding: str | None, builder: GazetteerBuilder) -> str:
     """The text of a file, with `\\n` as line ends. A guessed encoding is recorded as a warning."""
     try:
         data = file.read_bytes()
@@ -119,7 +104,7 @@ def _decode(file: Path, encoding: str | None, gazetteer: Gazetteer) -> str:
         hint = f"save the file as UTF-8, or {_NAME_ENCODING}"
         raise GazetteerError(f"{problem}, and the file does not look like Windows-1252; {hint}", file=file, line=line)
     warning = f"{problem}; the file was read as Windows-1252; if that is wrong, {_NAME_ENCODING}"
-    gazetteer.add_problem(line, warning, warning=True)
+    builder.add_problem(line, warning, warning=True)
     return _unify_line_ends(text)
 
 
