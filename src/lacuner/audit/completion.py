@@ -255,16 +255,11 @@ def _plot_held_out(runs: Mapping[str, CompletionAudit], styles: Mapping[str, Lin
 
 def _finish_reliability(axes: Axes, xlabel: str) -> None:
     axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1, zorder=0)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel("share of exact matches")
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_ylim(-0.02, 1.02)
+    axes.set(xlabel=xlabel, ylabel="share of exact matches", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
 
 
 def _plot_confidences(runs: Mapping[str, CompletionAudit], styles: Mapping[str, LineStyle], axes: Axes) -> None:
     for name, audit in runs.items():
         bins = np.linspace(0, 1, 21)
         axes.hist(audit.confidence, bins=bins, color=styles[name].colour, alpha=1 if len(runs) == 1 else 0.6)
-    axes.set_xlabel("confidence")
-    axes.set_ylabel("sentences")
-    axes.set_xlim(-0.02, 1.02)
+    axes.set(xlabel="confidence", ylabel="sentences", xlim=(-0.02, 1.02))

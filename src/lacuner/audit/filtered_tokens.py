@@ -134,8 +134,7 @@ def _plot_values(tokens: FilteredTokens, styles: Sequence[LineStyle], axes: Axes
             if len(epochs) == 1:  # a band over one epoch would have no width
                 axes.vlines(epochs, low, high, color=style.colour, alpha=0.5)
             axes.plot(epochs, median, color=style.colour, marker=style.marker, markersize=4)
-    axes.set_xlabel("epoch")
-    axes.set_ylabel("O-value")
+    axes.set(xlabel="epoch", ylabel="O-value")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -150,6 +149,5 @@ def _plot_removal(runs: Mapping[str, FilteredTokens], styles: Mapping[str, LineS
             axes.plot([100 * tokens.removed.mean()], [score], color=style.colour, marker=style.marker, markersize=7)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set_xlabel("per cent of the unlabeled tokens that are removed")
-    axes.set_ylabel(("precision", "recall")[column])
-    axes.set_ylim(0, 101)
+    ylabel = ("precision", "recall")[column]
+    axes.set(xlabel="per cent of the unlabeled tokens that are removed", ylabel=ylabel, ylim=(0, 101))

@@ -4,7 +4,7 @@ No text of a corpus is passed to matplotlib: the page shows it.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from math import isnan
 from pathlib import Path
@@ -102,9 +102,7 @@ def sparsity_figure(counts: Sparsity) -> Figure:
         axes.scatter(points[:, 0], points[:, 1], s=8 + 12 * np.log(sizes), color=style.colour, alpha=0.6, linewidth=0)
         words = np.linspace(0, max(int(counts.words.max(initial=1)), 1), 100)
         axes.plot(words, np.sqrt(words), color=INK, linewidth=1.2)
-        axes.set_xlabel("words in the sentence")
-        axes.set_ylabel("entities")
-        axes.set_ylim(bottom=-0.3)
+        axes.set(xlabel="words in the sentence", ylabel="entities", ylim=(-0.3, None))
 
     return Figure(
         "sparsity",
@@ -140,9 +138,7 @@ def bound_figure(odds: SamplingOdds, rate: float) -> Figure:
         used = np.unique(bins[odds.words > 0])
         means = [clean[(bins == start) & (odds.words > 0)].mean() for start in used]
         axes.plot(used + 2, means, color=style.colour, marker=style.marker, markersize=3, linewidth=1.1)
-        axes.set_xlabel("words in the sentence")
-        axes.set_ylabel("probability")
-        axes.set_ylim(0, 1.02)
+        axes.set(xlabel="words in the sentence", ylabel="probability", ylim=(0, 1.02))
 
     return Figure(
         "bound",
@@ -153,15 +149,6 @@ def bound_figure(odds: SamplingOdds, rate: float) -> Figure:
         [Panel("probability that no entity is sampled", draw)],
         styles,
     )
-
-
-def _plot_series(
-    series: Sequence[tuple[LineStyle, Sequence[float]]], ylabel: str, level: float | None, top: float | None, axes: Axes
-) -> None:
-    plot_epochs(axes, series, ylabel)
-    if level is not None:
-        axes.axhline(level, color=INK, linewidth=1, linestyle=(0, (1.5, 1.5)))
-    axes.set_ylim(0, top)
 
 
 def _epochs_figure(audit: SamplingAudit, styles: Mapping[str, LineStyle]) -> Figure:
@@ -180,7 +167,9 @@ def _epochs_figure(audit: SamplingAudit, styles: Mapping[str, LineStyle]) -> Fig
             for training in audit.trainings
         ]
         if series := [(style, values) for style, values in series if values]:
-            panels.append(Panel(name.replace("dev_f1", "dev F1"), partial(_plot_series, series, ylabel, level, top)))
+            panels.append(
+                Panel(name.replace("dev_f1", "dev F1"), partial(plot_epochs, series, ylabel, level=level, top=top))
+            )
     caption = "By epoch. "
     if any(panel.title == "missampling" for panel in panels):
         caption += "The dotted line is the missampling expected from uniform sampling in this corpus."
@@ -201,12 +190,12 @@ def _tracked_figure(audit: SamplingAudit, styles: Mapping[str, LineStyle]) -> li
                 low, high = np.quantile(probs, (0.25, 0.75), axis=1)
                 axes.fill_between(range(1, len(probs) + 1), low, high, color=style.colour, alpha=0.15, linewidth=0)
                 means.append((style, probs.mean(axis=1).tolist()))
-        _plot_series(means, "probability", None, 1.02, axes)
+        plot_epochs(means, "probability", axes, top=1.02)
 
     panels = [Panel(f"all {len(audit.tracked):,} tracked entities", draw_summary)]
     for number, entity in enumerate(audit.tracked[:MAX_PLOTTED]):
         series = [(styles[training.name], training.probs[:, number].tolist()) for training in audit.trainings]
-        draw = partial(_plot_series, series, "probability", None, 1.02)
+        draw = partial(plot_epochs, series, "probability", top=1.02)
         panels.append(Panel(f"{entity.span.label}: {entity.context}", draw))
     caption = (
         "Probability that an unlabeled entity is an entity of its type. A recipe that treats the weak labels as "

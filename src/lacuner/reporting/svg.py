@@ -165,8 +165,15 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> None:
             stream.write(figure_svg(figure).encode("utf-8", "replace"))  # labels may contain lone surrogates
 
 
-def plot_epochs(axes: Axes, series: Sequence[tuple[LineStyle, Sequence[float]]], ylabel: str) -> None:
-    """Plot values by epoch, one line per series with a marker at its end."""
+def plot_epochs(
+    series: Sequence[tuple[LineStyle, Sequence[float]]],
+    ylabel: str,
+    axes: Axes,
+    *,
+    top: float | None = None,
+    level: float | None = None,
+) -> None:
+    """Plot values by epoch, one line per series with a marker at its end, and a dotted line at `level`."""
     from matplotlib.ticker import MaxNLocator
 
     for style, values in series:
@@ -174,7 +181,7 @@ def plot_epochs(axes: Axes, series: Sequence[tuple[LineStyle, Sequence[float]]],
             range(1, len(values) + 1), values, color=style.colour, linestyle=style.dash, marker=style.marker,
             markersize=3, markevery=[len(values) - 1],
         )  # fmt: skip
-    axes.set_xlabel("epoch")
-    axes.set_ylabel(ylabel)
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="epoch", ylabel=ylabel, ylim=(0, top))
+    if level is not None:
+        axes.axhline(level, color=INK, linewidth=1, linestyle=(0, (1.5, 1.5)))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
