@@ -56,6 +56,9 @@ class Where(NamedTuple):
     line_per_word: bool = False
     """Whether each word has a line of its own, as in column files."""
 
+    def __str__(self) -> str:
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
 
 @dataclass(slots=True)
 class Document:

@@ -219,10 +219,10 @@ def _parse_mapping(pairs: Iterable[str]) -> dict[str, str]:
 
 def _format_unmatched(sources: list[Source]) -> str:
     """How many entries are never matched, and why."""
-    from lacuner.annotate.sources import EMPTY, STOPPED
-
-    reasons = {STOPPED: "stopped", EMPTY: "empty after normalising"}
-    counts = {name: sum(source.skipped.get(reason, 0) for source in sources) for reason, name in reasons.items()}
+    counts = {
+        "stopped": sum(source.stopped for source in sources),
+        "empty after normalising": sum(source.empty for source in sources),
+    }
     text = ", ".join(f"{skipped:,} {name}" for name, skipped in counts.items() if skipped)
     return text and f"; {text}"
 
@@ -300,7 +300,7 @@ def _print_lint(lint_rows: Sequence[LintRow]) -> None:
             row.matches,
             "" if row.wrong is None else row.wrong,
             ", ".join(row.reasons),
-            f"{row.where.file}:{row.where.line}" if row.where else "",
+            row.where or "",
         )
         for row in lint_rows[:SUSPICIOUS_SHOWN]
     ]

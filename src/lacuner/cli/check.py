@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,20 +53,17 @@ def check(
     checker = Checker(report)
     fixed: Counter[str] = Counter()
     for corpus in corpora:
-        _check_corpus(corpus, inputs, checker, (out or _fixed_path(corpus)) if fix else None, fixed)
+        name = f"{corpus.name}.fixed.jsonl" if corpus.is_dir() else f"{corpus.stem}.fixed{corpus.suffix}"
+        _check_corpus(corpus, inputs, checker, (out or corpus.with_name(name)) if fix else None, fixed)
     checker.finish(rare)
     if json:
-        print_json({**_counts(checker), "problems": [_row(problem) for problem in problems], "fixed": dict(fixed)})
+        print_json({**_counts(checker), "problems": [_row(problem) for problem in problems], "fixed": fixed})
     else:
         _print_summary(checker, all_)
         if fix:
             echo(f"fixed: {_join_counts(fixed) or 'nothing to fix'}")
     errors = sum(checker.counts[kind] for kind in UNFIXABLE) if fix else checker.errors
     raise Exit(2 if errors else 0)
-
-
-def _fixed_path(corpus: Path) -> Path:
-    return corpus.with_name(f"{corpus.name}.fixed.jsonl" if corpus.is_dir() else f"{corpus.stem}.fixed{corpus.suffix}")
 
 
 def _check_corpus(
@@ -86,8 +83,7 @@ def _check_corpus(
             lost.count("unreadable document", checker.counts["unreadable"] - before)
             log(f"wrote {target}: {lost}")
         else:
-            for _ in docs:
-                pass
+            deque(docs, maxlen=0)
     except CorpusError as error:
         report(error)
         return
@@ -103,13 +99,13 @@ def _counts(checker: Checker) -> dict[str, Any]:
         "spans": checker.spans,
         "labels": dict(sorted(checker.labels.items())),
         "errors": checker.errors,
-        "warnings": checker.counts.total() - checker.errors,
-        "counts": dict(checker.counts),
+        "warnings": checker.warnings,
+        "counts": checker.counts,
     }
 
 
 def _row(problem: Problem) -> dict[str, Any]:
-    file, line = (problem.where.file, problem.where.line) if problem.where else (None, None)
+    file, line, _ = problem.where or (None, None, None)
     return {"kind": problem.kind, "error": problem.is_error, "file": file, "line": line, "message": problem.message}
 
 
@@ -119,9 +115,8 @@ def _print_summary(checker: Checker, show_all: bool) -> None:
             echo(f"{kind}: {count - SHOWN:,} more (--all shows them)")
     labels = ", ".join(f"{label} {count:,}" for label, count in checker.labels.most_common()) or "no labels"
     echo(f"{checker.documents:,} documents, {checker.words:,} words, {checker.spans:,} spans ({labels})")
-    counts = _counts(checker)
     kinds = _join_counts(checker.counts) or "no problems"
-    echo(f"{counts['errors']:,} errors, {counts['warnings']:,} warnings: {kinds}")
+    echo(f"{checker.errors:,} errors, {checker.warnings:,} warnings: {kinds}")
 
 
 def _join_counts(counts: Counter[str]) -> str:

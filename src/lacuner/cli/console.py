@@ -81,7 +81,7 @@ def log_lost(lost: Lost, step: str) -> None:
     """Report what a step dropped, also when it dropped nothing."""
     log(f"{step}: {lost}")
     for reason, where in lost.first.items():
-        log(f"  {reason}: first at {where.file}:{where.line}")
+        log(f"  {reason}: first at {where}")
     for row in lost.spans[:LOST_SHOWN]:
         log(f"  document {row.document!r}, {row.label} {row.start}-{row.end} {row.text!r}: {row.reason}")
     if len(lost.spans) > LOST_SHOWN:

@@ -31,10 +31,8 @@ class Problem(NamedTuple):
         return self.kind in ERRORS
 
     def __str__(self) -> str:
-        if self.where is None:
-            return f"{self.kind}: {self.message}"
-        line = "" if self.where.line is None else f":{self.where.line}"
-        return f"{self.where.file}{line}: {self.kind}: {self.message}"
+        place = "" if self.where is None else f"{self.where}: "
+        return f"{place}{self.kind}: {self.message}"
 
 
 class Checker:
@@ -50,6 +48,10 @@ class Checker:
     @property
     def errors(self) -> int:
         return sum(self.counts[kind] for kind in ERRORS)
+
+    @property
+    def warnings(self) -> int:
+        return self.counts.total() - self.errors
 
     def add(self, kind: str, where: Where | None, message: str) -> None:
         """Count and report a problem."""
@@ -80,8 +82,9 @@ class Checker:
         digest = hashlib.blake2b(doc.text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
         first_split, where = self._texts.setdefault(digest, (split, doc.where))
         if first_split != split:
-            other = f"{where.file}:{where.line}" if where and where.line else first_split
-            self.add("shared text", doc.where, f"document {doc.id!r} has the same text as one in {other}")
+            self.add(
+                "shared text", doc.where, f"document {doc.id!r} has the same text as one in {where or first_split}"
+            )
 
     def finish(self, rare: int = 5) -> None:
         """Report problems of the whole corpus: labels with fewer than `rare` spans, and labels that look alike."""
