@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from lacuner.annotate import (
     regex_source,
 )
 from lacuner.annotate.label_model import LabelModel
-from lacuner.annotate.pipeline import MAX_DOCUMENTS, _LabelChunk
+from lacuner.annotate.pipeline import MAX_DOCUMENTS, _label_chunk
 from lacuner.data import Document, Lost, Span
 from lacuner.processes import map_in_order
 
@@ -59,7 +60,7 @@ def test_statistics() -> None:
     drug = table["regex Drug", "Drug"]
     assert (drug.spans, drug.kept, drug.documents, drug.overlaps, drug.conflicts) == (2, 0, 1, 2, 2)
     assert table["regex Number", "Number"].overlaps == 0
-    assert [(count.entry.surface, count.matches) for count in statistics.top_entries(sources, 2)] == [
+    assert [(entry.surface, matches) for _, entry, matches in statistics.top_entries(sources, 2)] == [
         ("aspirin", 2),
         ("lead", 1),
     ]
@@ -82,11 +83,11 @@ def test_workers_change_nothing() -> None:
         assert many == one
         assert [doc.spans for doc in many] == [doc.spans for doc in one]
         assert all(isinstance(span, Span) for doc in many for span in doc.spans)
-        assert (counts.spans, counts.unsure, counts.entries, counts.rows) == (
+        assert (counts.spans, counts.unsure, counts.entries, counts.by_source) == (
             statistics.spans,
             statistics.unsure,
             statistics.entries,
-            statistics.rows,
+            statistics.by_source,
         )
         assert (counts.documents, counts.matched, counts.characters) == (
             statistics.documents,
@@ -99,7 +100,7 @@ def test_workers_change_nothing() -> None:
 @pytest.mark.integration
 def test_sources_can_be_sent_to_spawned_workers() -> None:
     chunks = [list(make_docs(5)), list(make_docs(6))]
-    work = _LabelChunk(LabelModel([gazetteer_source(ENTRIES)]))
+    work = partial(_label_chunk, LabelModel([gazetteer_source(ENTRIES)]))
     here = [result[0] for _, result in map_in_order(chunks, work, 1)]
     there = [result[0] for _, result in map_in_order(chunks, work, 2, start="spawn")]
     assert here == there
@@ -151,7 +152,7 @@ def test_a_span_without_a_label_conflicts_with_nothing() -> None:
     ]
     statistics = LabellingStatistics()
     list(annotate([Document("1", "Mara Oslo by")], sources, statistics=statistics))
-    assert {key: (row.overlaps, row.conflicts) for key, row in statistics.rows.items()} == {
+    assert {(row.source, row.label): (row.overlaps, row.conflicts) for row in statistics.table()} == {
         ("kb", "PER"): (1, 0),
         ("kb", "LOC"): (1, 1),
         ("other", "ORG"): (1, 1),

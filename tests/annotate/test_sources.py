@@ -47,11 +47,11 @@ def test_entries_per_document() -> None:
 
 def test_unmatched_entries_are_counted() -> None:
     source = gazetteer_source([Entry("Paris", "LOC"), Entry("\u00ad", "X")], stop=["PARIS"])
-    assert source.skipped == {"on the stop list": 1, "of invisible characters": 1}
+    assert (source.stopped, source.empty) == (1, 1)
     assert source.find(DOC).spans == []
     terms = {"1": [Entry("Paris", "LOC"), Entry("\u00ad", "X")], "2": [Entry("PARIS", "LOC"), Entry("May", "X")]}
     source = per_document_source(terms, stop=["paris"])
-    assert source.skipped == {"on the stop list": 2, "of invisible characters": 1}
+    assert (source.stopped, source.empty) == (2, 1)
     assert source.find(DOC).spans == []
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from lacuner.annotate import Entry, EntryPrecision, LabellingStatistics, LintRow, annotate, gazetteer_source, lint
 from lacuner.annotate.report import AnnotationReport, ExampleSampler, render_report, report_json
-from lacuner.annotate.statistics import SourceRow
 from lacuner.data import Document, Lost, Span, Where
 from lacuner.noise import measure
 from lacuner.reporting.html import escape_control_characters
@@ -84,7 +83,7 @@ def report(bad: str) -> str:
     statistics = LabellingStatistics(documents=3, matched=3, characters=100)
     statistics.spans.update({bad: 1, f"{bad} 2": 1})
     statistics.unsure.update({bad: 1, "": 1})
-    statistics.rows[bad, bad] = SourceRow(bad, bad, 2, 1, 1, 1, 1)
+    statistics.by_source[bad, bad] = Counter(spans=2, kept=1, documents=1, overlaps=1, conflicts=1)
     statistics.entries[bad] = Counter({0: 3})
     statistics.lost.span(weak[0], Span(6, end, bad), f"lost {bad}")
     source = gazetteer_source([], name=bad)

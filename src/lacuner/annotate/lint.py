@@ -79,17 +79,6 @@ class EntryPrecision:
             (self.right if span.key in gold_keys else self.wrong)[form] += 1
 
 
-class _Term(NamedTuple):
-    """The matched entries with the same normal form."""
-
-    surface: str
-    labels: tuple[str, ...]
-    matches: int
-    where: Where | None
-    ambiguous: bool = False
-    """Whether one match can have several of the labels."""
-
-
 def lint(
     source: Source, statistics: LabellingStatistics, precision: EntryPrecision | None = None, limit: int = 100
 ) -> list[LintRow]:
@@ -109,7 +98,7 @@ def lint(
     frequent = max(FREQUENT_SHARE * total, 10 * total / max(len(terms), 1))
     rows = []
     for form, term in terms.items():
-        reasons = list(_reasons(form, term))
+        reasons = [*term.reasons, *_reasons(form)]
         stop = any(reason in (COMMON, SHORT, NUMBER) for reason in reasons)
         if term.matches >= frequent:
             reasons.append(FREQUENT)
@@ -121,15 +110,12 @@ def lint(
                 reasons.append(WRONG)
             stop = mostly_wrong and (enough or stop)
         if reasons:
-            row = LintRow(term.surface, term.labels, term.matches, tuple(reasons), term.where, right, wrong, stop)
-            rows.append(row)
+            rows.append(term._replace(reasons=tuple(reasons), right=right, wrong=wrong, stop=stop))
     return sorted(rows, key=_worst_first)[:limit]
 
 
-def _reasons(form: str, term: _Term) -> Iterator[str]:
+def _reasons(form: str) -> Iterator[str]:
     """Why a term is suspicious by itself."""
-    if term.ambiguous:
-        yield SEVERAL
     if form in COMMON_WORDS:
         yield COMMON
     word = character_sets().word
@@ -146,25 +132,25 @@ def _worst_first(row: LintRow) -> tuple[int, float, str]:
     return -(row.wrong or 0), -row.matches * suspicion, row.surface
 
 
-def _matched_terms(source: Source, statistics: LabellingStatistics) -> dict[str, _Term]:
-    """The entries with matches, grouped by normal form."""
-    by_list: dict[tuple[int, str], _Term] = {}  # documents may have lists of their own
-    for number, times in sorted(statistics.entries.get(source.name, Counter()).items()):
+def _matched_terms(source: Source, statistics: LabellingStatistics) -> dict[str, LintRow]:
+    """The entries with matches, by normal form; the reason is `SEVERAL` if one match can have several labels."""
+    by_list: dict[tuple[int, str], LintRow] = {}  # documents may have lists of their own
+    for number, times in sorted(statistics.entries[source.name].items()):
         entry = source.entries[number]
         key = bisect_right(source.starts, number), normalise_surface(entry.surface)
         term = by_list.get(key)
         if term is None:
-            by_list[key] = _Term(entry.surface, (entry.label,), times, entry.where)
+            by_list[key] = LintRow(entry.surface, (entry.label,), times, (), entry.where)
         elif entry.label in term.labels:  # another spelling, matched at other places
             by_list[key] = term._replace(matches=term.matches + times)
         else:  # another label, matched at the same places
-            labels = (*term.labels, entry.label)
-            by_list[key] = _Term(term.surface, labels, max(term.matches, times), term.where, ambiguous=True)
-    terms: dict[str, _Term] = {}
+            labels, matches = (*term.labels, entry.label), max(term.matches, times)
+            by_list[key] = term._replace(labels=labels, matches=matches, reasons=(SEVERAL,))
+    terms: dict[str, LintRow] = {}
     for (_, form), term in by_list.items():
         if form in terms:
             other = terms[form]
-            worse = max(other, term, key=lambda candidate: candidate.ambiguous)
+            worse = max(other, term, key=lambda candidate: len(candidate.reasons))
             labels = tuple(dict.fromkeys((*other.labels, *term.labels)))
             term = worse._replace(labels=labels, matches=other.matches + term.matches)
         terms[form] = term

@@ -1,7 +1,8 @@
 """Label a stream of documents, in one process or in several."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from lacuner.annotate.label_model import Ambiguous, By, LabelModel
 from lacuner.annotate.matching.matcher import Overlaps
@@ -16,7 +17,7 @@ CHUNK, CHUNK_FOR_WORKER = 20_000, 200_000
 MAX_DOCUMENTS = 1_000
 """Documents per chunk."""
 
-SpanTuples = list[tuple[int, int, str, float | None, str | None]]
+SpanTuples = list[tuple[Any, ...]]
 """Spans as plain tuples: named tuples take five times as long to send between processes."""
 
 
@@ -57,7 +58,9 @@ def _annotate(
                 doc.spans, doc.unsure = layer.spans, layer.unsure
             yield from chunk
         return
-    for chunk, (labels, counts) in map_in_order(_split_chunks(docs, CHUNK_FOR_WORKER), _LabelChunk(model), workers):
+    for chunk, (labels, counts) in map_in_order(
+        _split_chunks(docs, CHUNK_FOR_WORKER), partial(_label_chunk, model), workers
+    ):
         statistics.merge(counts)
         for doc, (spans, unsure) in zip(chunk, labels, strict=True):
             doc.spans = tuple([Span(*span) for span in spans])
@@ -65,21 +68,14 @@ def _annotate(
         yield from chunk
 
 
-@dataclass(frozen=True, slots=True)
-class _LabelChunk:
+def _label_chunk(
+    model: LabelModel, docs: list[Document]
+) -> tuple[list[tuple[SpanTuples, SpanTuples]], LabellingStatistics]:
     """The task of a worker: label a chunk of documents."""
-
-    model: LabelModel
-
-    def __call__(self, docs: list[Document]) -> tuple[list[tuple[SpanTuples, SpanTuples]], LabellingStatistics]:
-        layers = [self.model(doc) for doc in docs]
-        statistics = LabellingStatistics()
-        statistics.add(docs, layers, self.model.sources)
-        return [(_to_tuples(layer.spans), _to_tuples(layer.unsure)) for layer in layers], statistics
-
-
-def _to_tuples(spans: tuple[Span, ...]) -> SpanTuples:
-    return [(start, end, label, score, source) for start, end, label, score, source in spans]
+    layers = [model(doc) for doc in docs]
+    statistics = LabellingStatistics()
+    statistics.add(docs, layers, model.sources)
+    return [(list(map(tuple, layer.spans)), list(map(tuple, layer.unsure))) for layer in layers], statistics
 
 
 def _split_chunks(docs: Iterable[Document], characters: int) -> Iterator[list[Document]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from lacuner.annotate.lint import LintRow, format_stop_list
 from lacuner.annotate.sources import Source
@@ -31,15 +31,8 @@ MAX_GOLD_ENTITIES = 50_000
 OUTCOMES = ("correct", "wrong boundary", "wrong type", "wrong type and boundary", "missing")
 
 
-class Example(NamedTuple):
-    """A span in context. `right` says whether gold has it; None without gold."""
-
-    document: str
-    before: str
-    text: str
-    after: str
-    source: str | None
-    right: bool | None = None
+Example = dict[str, Any]
+"""A span in context. `right` says whether gold has it; None without gold."""
 
 
 class _Sample:
@@ -64,8 +57,9 @@ class _Sample:
         if len(self._examples) == MAX_EXAMPLES:
             self._highest_rank = max(rank for rank, _ in self._examples.values())
 
-    def rows(self) -> list[dict[str, Any]]:
-        return [example._asdict() for _, example in sorted(self._examples.values())]
+    def rows(self) -> list[Example]:
+        by_rank = sorted(self._examples.items(), key=lambda item: (item[1][0], item[0]))
+        return [example for _, (_, example) in by_rank]
 
 
 def _in_context(doc: Document, span: Span, right: bool | None) -> Example:
@@ -76,7 +70,8 @@ def _in_context(doc: Document, span: Span, right: bool | None) -> Example:
         before = "… " + re.sub(r"^\S{0,20}\s+", "", before)
     if end + CONTEXT < len(text):
         after = re.sub(r"\s+\S{0,20}$", "", after) + " …"
-    return Example(doc.id, before, text[start:end], after, span.source, right)
+    shown = {"before": before, "text": text[start:end], "after": after}
+    return {"document": doc.id, **shown, "source": span.source, "right": right}
 
 
 class ExampleSampler:
@@ -125,7 +120,7 @@ class ExampleSampler:
                 row["unsure"] += any(map(span.overlaps, doc.unsure))
                 row["other"] += any(map(span.overlaps, doc.spans))
 
-    def examples_by_label(self) -> dict[str, list[dict[str, Any]]]:
+    def examples_by_label(self) -> dict[str, list[Example]]:
         """Examples of each label."""
         return {label: self._spans[label].rows() for label in sorted(self._spans)}
 
@@ -134,7 +129,7 @@ class ExampleSampler:
         counts = sorted(self._unsure_places.items(), key=lambda item: (-item[1], item[0]))
         return [{"labels": key, "places": times, "examples": self._unsure[key].rows()} for key, times in counts]
 
-    def missed_entities(self, limit: int = MAX_MISSED) -> list[dict[str, Any]]:
+    def missed_entities(self) -> list[dict[str, Any]]:
         """The gold entities with the most false negatives.
 
         Each row has the number of mentions, how many of them were missed, and at how many of the missed ones there is
@@ -142,7 +137,7 @@ class ExampleSampler:
         """
         rows = [(entity, row) for entity, row in self._gold.items() if row["missed"]]
         rows.sort(key=lambda item: (-item[1]["missed"], item[0]))
-        return [{"surface": surface, "label": label, **row} for (surface, label), row in rows[:limit]]
+        return [{"surface": surface, "label": label, **row} for (surface, label), row in rows[:MAX_MISSED]]
 
 
 def _rank(seed: int, span: Span) -> int:

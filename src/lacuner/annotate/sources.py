@@ -5,7 +5,7 @@ A source without a span at a place abstains there. It never votes against a span
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from os import PathLike
@@ -24,9 +24,6 @@ Triple = tuple[int, int, str]
 """Start, end, label; an empty label if the type is unknown."""
 
 LabellingFunction = Callable[[Document], Iterable[Triple | Span] | None]
-
-STOPPED, EMPTY = "on the stop list", "of invisible characters"
-"""Why an entry is never matched."""
 
 
 class SourceOutput(NamedTuple):
@@ -62,8 +59,10 @@ class Source:
     """The gazetteer behind `SourceOutput.entries`."""
     starts: Sequence[int] = ()
     """If each document has its own gazetteer: where each of them starts in `entries`."""
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    """Number of entries that are never matched, by reason."""
+    stopped: int = 0
+    """Number of entries that are on the stop list."""
+    empty: int = 0
+    """Number of entries that have only white space and invisible characters."""
 
 
 def gazetteer_source(
@@ -89,11 +88,7 @@ def gazetteer_source(
     build = partial(Matcher, entries, case=case, overlaps=overlaps, stop=frozenset(stop))
     find = _FindEntries(name, build, spacing)
     terms = find.matcher(spacing).terms
-    return Source(name, find, entries, skipped=_skipped(len(terms.stopped), len(terms.empty)))
-
-
-def _skipped(stopped: int, empty: int) -> dict[str, int]:
-    return {reason: times for reason, times in ((STOPPED, stopped), (EMPTY, empty)) if times}
+    return Source(name, find, entries, stopped=terms.stopped, empty=terms.empty)
 
 
 class _FindEntries:
@@ -169,8 +164,8 @@ def per_document_source(
     find = partial(_find_own_entries, name, entries, starts, build, spacing)
     stop_forms = {normalise_surface(surface, True, spacing) for surface in stop}
     forms = [normalise_surface(entry.surface, True, spacing) for entry in every]
-    skipped = _skipped(sum(form in stop_forms for form in forms if form), sum(not form for form in forms))
-    return Source(name, find, every, tuple(starts.values()), skipped)
+    stopped = sum(form in stop_forms for form in forms if form)
+    return Source(name, find, every, tuple(starts.values()), stopped, empty=forms.count(""))
 
 
 def _find_own_entries(
@@ -273,11 +268,13 @@ def _find_unstopped(find: Callable[[Document], SourceOutput], stop: frozenset[st
         return normalise_surface(doc.text[span.start : span.end]) not in stop
 
     output = find(doc)
-    spans, unsure, misaligned = (
-        list(filter(is_kept, spans)) for spans in (output.spans, output.unsure, output.misaligned)
+    return SourceOutput(
+        spans=list(filter(is_kept, output.spans)),
+        unsure=list(filter(is_kept, output.unsure)),
+        ambiguous=[spans for spans in output.ambiguous if is_kept(spans[0])],
+        misaligned=list(filter(is_kept, output.misaligned)),
+        flat=output.flat,
     )
-    ambiguous = [spans for spans in output.ambiguous if is_kept(spans[0])]
-    return SourceOutput(spans, unsure, ambiguous, misaligned, (), output.flat)
 
 
 def read_stop_list(path: str | PathLike[str]) -> frozenset[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.label_model import Layer
@@ -33,14 +33,6 @@ class SourceRow:
     conflicts: int = 0
 
 
-class EntryCount(NamedTuple):
-    """How often an entry was matched."""
-
-    source: str
-    entry: Entry
-    matches: int
-
-
 @dataclass(slots=True)
 class LabellingStatistics:
     """Counts of one run of `annotate`, filled while the documents stream by.
@@ -61,8 +53,9 @@ class LabellingStatistics:
     """Spans by label."""
     unsure: Counter[str] = field(default_factory=Counter)
     """Unsure spans by label; an empty label where the type is unknown."""
-    rows: dict[tuple[str, str], SourceRow] = field(default_factory=dict)
-    entries: dict[str, Counter[int]] = field(default_factory=dict)
+    by_source: dict[tuple[str, str], Counter[str]] = field(default_factory=partial(defaultdict, Counter))
+    """By source and label: the counts of `SourceRow`."""
+    entries: dict[str, Counter[int]] = field(default_factory=partial(defaultdict, Counter))
     """By source: matches of each entry, by its position in the source's gazetteer."""
     lost: Lost = field(default_factory=Lost)
 
@@ -84,13 +77,11 @@ class LabellingStatistics:
         self.characters += sum([len(doc.text) for doc in docs])
         self.spans.update(labels)
         for label, times in Counter(labels_by_document).items():
-            self._row(sources[0].name, label).documents += times
+            self.by_source[sources[0].name, label]["documents"] += times
         for label, times in Counter(labels).items():
-            row = self._row(sources[0].name, label)
-            row.spans += times
-            row.kept += times
+            self.by_source[sources[0].name, label].update(spans=times, kept=times)
         if entries:
-            self.entries.setdefault(sources[0].name, Counter()).update(entries)
+            self.entries[sources[0].name].update(entries)
 
     def _add_document(self, doc: Document, layer: Layer, sources: Sequence[Source]) -> None:
         if layer.spans or layer.unsure:
@@ -100,24 +91,16 @@ class LabellingStatistics:
         spans_by_source: list[list[Span]] = []
         for source, output in zip(sources, layer.outputs, strict=True):
             if output.entries:
-                self.entries.setdefault(source.name, Counter()).update(output.entries)
+                self.entries[source.name].update(output.entries)
             spans = [*output.spans, *(span for group in output.ambiguous for span in group), *output.unsure]
             spans_by_source.append(spans)
             for label, times in Counter(map(_label, spans)).items():
-                row = self._row(source.name, label)
-                row.spans += times
-                row.documents += 1
+                self.by_source[source.name, label].update(spans=times, documents=1)
         self._count_kept(layer, sources)
         if len(sources) > 1:
             self._count_overlaps(sources, spans_by_source)
         for span, reason in layer.lost:
             self.lost.span(doc, span, reason)
-
-    def _row(self, source: str, label: str) -> SourceRow:
-        row = self.rows.get((source, label))
-        if row is None:
-            row = self.rows[source, label] = SourceRow(source, label)
-        return row
 
     def _count_kept(self, layer: Layer, sources: Sequence[Source]) -> None:
         """Count the spans of the layer for the source they come from, or for every source that voted for them."""
@@ -125,7 +108,7 @@ class LabellingStatistics:
         names = {source.name for source in sources}
         for (voters, label), times in kept.items():
             for name in [voters] if voters in names else voters.split("+"):
-                self._row(name, label).kept += times
+                self.by_source[name, label]["kept"] += times
 
     def _count_overlaps(self, sources: Sequence[Source], spans_by_source: list[list[Span]]) -> None:
         spans = [(span, number) for number, spans in enumerate(spans_by_source) for span in spans]
@@ -143,9 +126,9 @@ class LabellingStatistics:
                         conflicting.update((item, other))
             open_spans.append(item)
         for span, source in overlapping:
-            self._row(sources[source].name, span.label).overlaps += 1
+            self.by_source[sources[source].name, span.label]["overlaps"] += 1
         for span, source in conflicting:
-            self._row(sources[source].name, span.label).conflicts += 1
+            self.by_source[sources[source].name, span.label]["conflicts"] += 1
 
     def merge(self, other: LabellingStatistics) -> None:
         """Add the counts of another part of the corpus."""
@@ -154,25 +137,21 @@ class LabellingStatistics:
         self.characters += other.characters
         self.spans.update(other.spans)
         self.unsure.update(other.unsure)
-        for (source, label), counts in other.rows.items():
-            row = self._row(source, label)
-            for name in ("spans", "kept", "documents", "overlaps", "conflicts"):
-                setattr(row, name, getattr(row, name) + getattr(counts, name))
+        for key, counts in other.by_source.items():
+            self.by_source[key].update(counts)
         for source, matches in other.entries.items():
-            self.entries.setdefault(source, Counter()).update(matches)
+            self.entries[source].update(matches)
         self.lost.spans += other.lost.spans[: self.lost.MAX_ROWS - len(self.lost.spans)]
         self.lost.counts.update(other.lost.counts)
 
     def table(self) -> list[SourceRow]:
         """One row per source and label, by name."""
-        return [self.rows[key] for key in sorted(self.rows)]
+        return [SourceRow(source, label, **counts) for (source, label), counts in sorted(self.by_source.items())]
 
-    def top_entries(self, sources: Iterable[Source], limit: int = 20) -> list[EntryCount]:
-        """The entries with the most matches; ties in the order of the gazetteer."""
+    def top_entries(self, sources: Iterable[Source], limit: int) -> list[tuple[str, Entry, int]]:
+        """Source, entry and number of matches of the entries with the most; ties in the order of the gazetteer."""
         counts = [
-            (times, source, number)
-            for source in sources
-            for number, times in sorted(self.entries.get(source.name, Counter()).items())
+            (times, source, number) for source in sources for number, times in sorted(self.entries[source.name].items())
         ]
         counts.sort(key=lambda count: -count[0])
-        return [EntryCount(source.name, source.entries[number], times) for times, source, number in counts[:limit]]
+        return [(source.name, source.entries[number], times) for times, source, number in counts[:limit]]

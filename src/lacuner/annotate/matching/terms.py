@@ -50,8 +50,8 @@ class Terms:
     def __init__(self, entries: Sequence[Entry], case: Case, spacing: Spacing, stop: Iterable[str]) -> None:
         self.case, self.spacing = case, spacing
         self.stop = frozenset(stop)
-        self.stopped: list[int] = []
-        self.empty: list[int] = []
+        self.stopped = self.empty = 0
+        """Number of entries on the stop list, and of those with an empty normal form."""
         self.case_sensitive = bytearray()
         """For each term, whether the case of one of its entries must agree."""
         if not isinstance(entries, Entries):
@@ -75,10 +75,10 @@ class Terms:
         for number, surface in enumerate(self._surfaces):
             form = normalise_surface(surface, fold, spacing)
             if not form:
-                self.empty.append(number)
+                self.empty += 1
                 continue
             if stop and (form if fold else normalise_surface(surface, True, spacing)) in stop:
-                self.stopped.append(number)
+                self.stopped += 1
                 continue
             exact = None
             if smart and (form in COMMON_WORDS or (len(form) <= MAX_ACRONYM and surface != surface.lower())):
