@@ -67,12 +67,11 @@ def select_entities(
     entities: Sequence[UnlabeledEntity], texts: Sequence[str] = (), limit: int = 200, seed: int = 1
 ) -> list[UnlabeledEntity]:
     """Return all entities with one of these texts, then a random sample of the others, up to `limit` in total."""
-    named = [entity for text in texts for entity in entities if entity.text == text]
     for text in texts:
-        if text not in {entity.text for entity in named}:
+        if all(entity.text != text for entity in entities):
             raise ConfigError(f"there is no unlabeled entity {text!r} to track (--follow)")
-    selected = set(map(id, named))
-    others = [entity for entity in entities if id(entity) not in selected]
+    named = [entity for text in texts for entity in entities if entity.text == text]
+    others = [entity for entity in entities if entity.text not in texts]
     count = min(max(limit - len(named), 0), len(others))
     return [*named, *random.Random(seed).sample(others, count)]
 

@@ -5,7 +5,7 @@ unlabeled entities after each epoch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,18 +84,6 @@ def _check_same_documents(sentences: Sentences, gold: Sequence[Document]) -> Non
             raise CorpusError("the gold documents are not those that the recipe is trained on")
 
 
-@dataclass(frozen=True)
-class _Located:
-    """Tracked entities as a model sees them."""
-
-    model: Model
-    features: Features
-    positions: np.ndarray
-    """Sentence, first word, width - 1 and class of each entity that the model can express, `[entities, 4]`."""
-    indices: np.ndarray
-    """Which of the tracked entities these are, `[entities]`."""
-
-
 class SpanProbe:
     """Record after each epoch the probability that each tracked entity is an entity of its type.
 
@@ -106,7 +94,7 @@ class SpanProbe:
     def __init__(self, entities: Sequence[UnlabeledEntity]) -> None:
         self.entities = list(entities)
         self.rows: list[dict[str, Any]] = []
-        self._located: _Located | None = None
+        self._model: Model | None = None
 
     def on_negatives_sampled(
         self, epoch: int, data: TrainingSet, indices: np.ndarray, sampled: Tensor, logits: Tensor
@@ -114,43 +102,34 @@ class SpanProbe:
         pass
 
     def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
-        if self._located is None or self._located.model is not model:
-            self._located = _locate(model, self.entities)
-        probs = _probabilities(self._located, len(self.entities))
-        values = [None if np.isnan(value) else round(float(value), 4) for value in probs]
-        self.rows.append({"stage": stage, "epoch": epoch, "probabilities": values})
+        if self._model is not model:
+            self._model, self._located = model, _locate(model, self.entities)
+        features, positions = self._located
+        probs: list[float | None] = [None] * len(self.entities)
+        for indices, logits in score_batches(model, features, lambda scores: scores.logits):
+            entities, first, width, label = positions[indices].T
+            rows = np.arange(len(indices))
+            values = logits[rows, first, width].float().softmax(dim=-1)[rows, label]
+            for entity, value in zip(entities.tolist(), values.tolist(), strict=True):
+                probs[entity] = round(value, 4)
+        self.rows.append({"stage": stage, "epoch": epoch, "probabilities": probs})
 
 
-def _locate(model: Model, entities: Sequence[UnlabeledEntity]) -> _Located:
+def _locate(model: Model, entities: Sequence[UnlabeledEntity]) -> tuple[Features, np.ndarray]:
+    """The sentence of each entity that the model can express; its number, first word, width - 1 and class, `[n, 4]`."""
     head = model.head
     if not isinstance(head, SpanHead):
         raise ConfigError("only a span classifier gives every span a probability: choose head.kind=span")
     # one document per entity, with this one span, so that each sentence belongs to a known entity
     sentences = cut_sentences([replace(doc, spans=(span,)) for doc, span in entities], model.encoder, Lost())
     class_of = {label: number for number, label in enumerate(head.labels, 1)}
-    rows = [
-        (sentence, first, last - first - 1, class_of[label], sentences.document[sentence])
-        for sentence, annotation in enumerate(sentences.annotations)
-        for first, last, label in annotation.spans
-        if label in class_of and last - first <= head.widths
-    ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 5)
-    return _Located(model, model.encoder.prepare(sentences.words), table[:, :4], table[:, 4])
-
-
-def _probabilities(located: _Located, count: int) -> np.ndarray:
-    """Return the probability of each tracked entity, `[count]`; NaN where the model cannot express it."""
-    features, positions = located.features, located.positions
-    probs = np.full(count, np.nan)
-    for indices, logits in score_batches(located.model, features, lambda scores: scores.logits):
-        row = np.full(len(features), -1)
-        row[indices] = np.arange(len(indices))
-        in_batch = row[positions[:, 0]] >= 0
-        at = torch.from_numpy(positions[in_batch]).to(logits.device)
-        span_logits = logits[torch.from_numpy(row[positions[in_batch, 0]]).to(logits.device), at[:, 1], at[:, 2]]
-        values = span_logits.float().softmax(dim=-1).gather(1, at[:, 3:]).squeeze(1)
-        probs[located.indices[in_batch]] = values.cpu().numpy()
-    return probs
+    words, positions = [], []
+    for entity, sentence, annotation in zip(sentences.document, sentences.words, sentences.annotations, strict=True):
+        for first, last, label in annotation.spans:
+            if label in class_of and last - first <= head.widths:
+                words.append(sentence)
+                positions.append((entity, first, last - first - 1, class_of[label]))
+    return model.encoder.prepare(words), np.array(positions, dtype=np.int64).reshape(-1, 4)
 
 
 class CallbackList:

@@ -94,14 +94,16 @@ def plan_trainings(recipes: Sequence[str], settings: Sequence[str] = ()) -> list
     A recipe may bring settings of its own: `negative_sampling sampler=weighted`. The common `settings` apply to the
     recipes that have them.
     """
-    plans: list[Plan] = []
-    recipe_names = [text.split()[0] for text in recipes if text.strip()]
-    for text in dict.fromkeys(recipes):
-        recipe, *own_settings = text.split() or [""]
+    requested = {text: text.split() or [""] for text in recipes}
+    fields: dict[str, set[str]] = {}
+    for recipe, *_ in requested.values():
         check_needs(recipe, ("weak", "gold"))
-        fields = RECIPES[recipe].Config.model_fields
+        fields[recipe] = set(RECIPES[recipe].Config.model_fields)
+    plans = []
+    for text, (recipe, *own_settings) in requested.items():
         # a setting that no recipe has is passed on, so that loading it reports the mistake
-        common = [setting for setting in settings if _field(setting) in fields or not _is_known(setting, recipe_names)]
+        others = set().union(*fields.values()) - fields[recipe]
+        common = [setting for setting in settings if setting.partition("=")[0].split(".")[0].strip() not in others]
         config = load_config(RECIPES[recipe].Config, settings=[*common, *own_settings])
         if getattr(config, "try_w", ()) or getattr(config, "try_rate", ()):
             raise ConfigError("an audit tracks one training: set one value instead of several to try")
@@ -109,14 +111,6 @@ def plan_trainings(recipes: Sequence[str], settings: Sequence[str] = ()) -> list
             raise ConfigError(f"recipe {recipe} trains no span classifier here: choose another, or head.kind=span")
         plans.append(Plan(text, recipe, config))
     return plans
-
-
-def _field(setting: str) -> str:
-    return setting.partition("=")[0].split(".")[0].strip()
-
-
-def _is_known(setting: str, recipes: Sequence[str]) -> bool:
-    return any(_field(setting) in RECIPES[name].Config.model_fields for name in recipes if name in RECIPES)
 
 
 def audit_sampling(
