@@ -9,13 +9,15 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 from pydantic import Field
 
 from lacuner.config import Config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span, Words, labels_of, sort_spans
-from lacuner.errors import ConfigError
+
+Rate = Annotated[float, Field(ge=0, le=1)]
 
 
 class Noise(Config):
@@ -25,15 +27,15 @@ class Noise(Config):
     0.5
     """
 
-    drop: float = Field(0.0, ge=0, le=1)
+    drop: Rate = 0.0
     """Share of entities that lose their label."""
-    drop_types: dict[str, float] = Field(default_factory=dict)
+    drop_types: dict[str, Rate] = Field(default_factory=dict)
     """Drop rates of single types, instead of `drop`."""
     by_surface: bool = False
     """Drop names instead of mentions: all mentions of a name together, as if a gazetteer lacked the entry."""
-    wrong_type: float = Field(0.0, ge=0, le=1)
+    wrong_type: Rate = 0.0
     """Share of the remaining entities that get a wrong type."""
-    shift: float = Field(0.0, ge=0, le=1)
+    shift: Rate = 0.0
     """Share of the remaining entities with one boundary moved by one word."""
     seed: int = 1
 
@@ -52,7 +54,6 @@ def corrupt(
     >>> doc.spans, doc.complete, tally["dropped"]
     ((Span(start=0, end=9, label='PERSON', score=None, source=None),), False, 1)
     """
-    _check_rates(noise)
     if noise.wrong_type and labels is None:
         docs = list(docs)
         labels = labels_of(docs)
@@ -64,12 +65,6 @@ def corrupt(
         digest = _draw(doc.text, *map(repr, doc.spans))
         copies[digest] += 1
         yield _corrupt(doc, noise, labels, tally, str(copies[digest]))
-
-
-def _check_rates(noise: Noise) -> None:
-    for label, rate in noise.drop_types.items():
-        if not 0 <= rate <= 1:
-            raise ConfigError(f"drop_types.{label}: a rate is between 0 and 1, not {rate}")
 
 
 def _corrupt(doc: Document, noise: Noise, labels: list[str], tally: Counter[str], copy: str) -> Document:
