@@ -111,8 +111,7 @@ def measure_tiny(quick: bool) -> list[Row]:
                 data = training_set(model, docs, Lost())
                 step = loss_step(data)
             config = TrainConfig(epochs=50, learning_rate=2e-3, head_learning_rate=2e-3, budget=WORDS_PER_BATCH)
-            with run.stage("train") as stage:
-                trainer = _Trainer(model, data.features, config, stage)
+            trainer = _Trainer(model, data.features, config, run.stage("train"))
             sides[kind] = _epoch(trainer, step, epoch_batches, limit_threads)
             taggers[kind] = Tagger(model)
         times = in_turns(sides, 3 if quick else 4)

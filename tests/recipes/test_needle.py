@@ -125,7 +125,7 @@ def test_completed_sentences_are_weighted_by_confidence_and_gold_by_one(
     if weighted:
         [data] = weighted
         assert data.targets.weight is not None
-        first_words = data.offsets[:-1]
+        first_words = data.targets.offsets[:-1]
         weight = data.targets.weight[first_words]
         assert torch.equal(data.targets.weight, weight.repeat_interleave(torch.from_numpy(data.features.lengths)))
         gold, completed = weight[: len(GOLD)], weight[len(GOLD) :]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -22,11 +20,9 @@ from lacuner.evaluate.threshold import THRESHOLDS
 from lacuner.models.ragged import pad_rows
 from lacuner.models.storage import load
 from lacuner.models.tagger import Tagger
-from lacuner.models.types import Batch, SpanScores
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES, negative_sampling, nrces
 from lacuner.sampling.span_negatives import negatives_per_sentence
-from lacuner.techniques.cross_fitting import out_of_fold_scores
 from lacuner.trainer.train import train
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.run_folder import Run
@@ -110,9 +106,9 @@ def test_weighted_negatives_follow_their_weights(weak: list[Document], tmp_path:
     flat = candidates.flatten(1)
     heavy = torch.zeros_like(flat).scatter_(1, flat.int().argmax(dim=1, keepdim=True), True).view_as(candidates)
     packed = torch.zeros(spans.unlabeled.shape)
-    positions, real = pad_rows(spans.as_annotated.offsets, indices)
+    positions, real = pad_rows(spans.as_annotated.targets.offsets, indices)
     packed[torch.from_numpy(positions[real])] = 1e4 * heavy[torch.from_numpy(real)]
-    held_out, recorder = spans.pack(known=spans.unlabeled, weight=packed), Recorder()
+    held_out, recorder = replace(spans.as_annotated.targets, known=spans.unlabeled, weight=packed), Recorder()
     config = load_config(negative_sampling.Config, settings=["sampler=weighted", "ablation.uniform_epochs=1"])
     for epoch in (0, 1):
         negative_sampling.sampling_step(spans, config, epoch, recorder, held_out)(indices)
@@ -257,30 +253,30 @@ def test_with_lstm_and_without_dev(recipe: str, weak: list[Document], tmp_path: 
     assert trained.tagger.labels
 
 
-def test_each_half_is_scored_by_the_model_of_the_other_half(weak: list[Document], tmp_path: Path) -> None:
-    """The models score every span with their own number."""
-    spans = spans_of(weak, tmp_path)
-    seen: list[set[str]] = []
+def test_each_half_is_scored_by_the_model_of_the_other_half(
+    weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spans, trained_on, scored, parts = spans_of(weak, tmp_path), [], [], []
+    prepare, score = negative_sampling.weak_training_set, negative_sampling.score_corpus
 
-    class Model(torch.nn.Module):
-        def __init__(self, number: float) -> None:
-            super().__init__()
-            self.encoder, self.number = spans.as_annotated.model.encoder, torch.nn.Parameter(torch.tensor(number))
+    def prepare_half(model: Any, docs: list[Document], lost: Lost) -> WeakTrainingSet:
+        trained_on.append({doc.id for doc in docs})
+        return prepare(model, docs, lost)
 
-        def forward(self, batch: Batch) -> SpanScores:
-            shape = (*batch.mask.shape, spans.as_annotated.model.head.widths, 2)
-            return SpanScores(torch.full(shape, self.number.item()), torch.ones(shape[:-1], dtype=torch.bool))
+    def score_half(model: Any, features: Any, extract: Any, sentences: np.ndarray) -> torch.Tensor:
+        scored.append({weak[document].id for document in spans.as_annotated.sentences.document[sentences]})
+        parts.append(score(model, features, extract, sentences))
+        return parts[-1]
 
-    def train_half(docs: Sequence[Document], name: str) -> Any:
-        seen.append({doc.id for doc in docs})
-        return Model(float(len(seen)))
-
-    found = out_of_fold_scores(weak, spans.as_annotated, train_half, lambda scores: scores.logits[..., 0])
-    assert seen[0].isdisjoint(seen[1]) and seen[0] | seen[1] == {doc.id for doc in weak}
-    offsets = spans.as_annotated.offsets
-    for number, (start, end) in enumerate(pairwise(offsets)):
-        [model] = found[start:end].unique().tolist()
-        assert weak[spans.as_annotated.sentences.document[number]].id not in seen[int(model) - 1]
+    monkeypatch.setattr(negative_sampling, "weak_training_set", prepare_half)
+    monkeypatch.setattr(negative_sampling, "score_corpus", score_half)
+    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "train.epochs=1"])
+    held_out = negative_sampling._held_out_weights(spans, weak, config, Run(tmp_path / "run", {"seed": 1}))
+    everything = {doc.id for doc in weak}
+    assert trained_on[0].isdisjoint(trained_on[1]) and trained_on[0] | trained_on[1] == everything
+    assert scored == [everything - half for half in trained_on]
+    assert torch.equal(held_out.known, spans.unlabeled) and torch.equal(held_out.weight, parts[0] + parts[1])
+    assert not ((parts[0] != 0) & (parts[1] != 0)).any()
 
 
 def test_a_half_without_labels_is_refused(weak: list[Document], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from lacuner.models.targets import CorpusTargets
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES, two_step
 from lacuner.techniques import early_learning
-from lacuner.techniques.early_learning import explore, labeled_share, missing_share, score_o, smallest_values
+from lacuner.techniques.early_learning import Exploration, explore, labeled_share, score_o, smallest_values
 from lacuner.trainer.train import train
 from lacuner.training.dataset import weak_training_set
 from lacuner.training.identity import sort_documents
@@ -49,6 +50,10 @@ def config(*settings: str) -> two_step.Config:
     return load_config(two_step.Config, settings=[*QUICK, *settings])
 
 
+def explored(o_prob: torch.Tensor, unlabeled: torch.Tensor, labeled: torch.Tensor) -> Exploration:
+    return Exploration(SimpleNamespace(unlabeled=unlabeled, labeled=labeled), {1: {"prob": o_prob}})
+
+
 @pytest.mark.parametrize("share", [0.0, 0.003125, 0.1, 0.25, 1.0])
 def test_the_smallest_values_are_found(share: float) -> None:
     rng = np.random.default_rng(0)
@@ -64,7 +69,7 @@ def test_the_smallest_values_are_found(share: float) -> None:
 def test_nothing_to_find() -> None:
     assert not smallest_values(np.zeros(3), np.zeros(3, dtype=bool), 0.5).any()
     none, every = torch.zeros(3, dtype=torch.bool), torch.ones(3, dtype=torch.bool)
-    assert missing_share(torch.zeros(3), none, every) == 0
+    assert explored(torch.zeros(3), none, every).missing_share(1) == 0
     assert labeled_share(torch.zeros(3), none) == 1
 
 
@@ -77,7 +82,7 @@ def test_the_estimate_is_right_when_the_model_is(kept: float) -> None:
     o_prob = torch.from_numpy(np.where(entity, 1 - kept, 1.0))
     assert labeled_share(o_prob, labeled) == pytest.approx(kept)
     want = (entity & ~labeled.numpy()).sum() / (~labeled.numpy()).sum()
-    assert missing_share(o_prob, ~labeled, labeled) == pytest.approx(want, abs=0.005)
+    assert explored(o_prob, ~labeled, labeled).missing_share(1) == pytest.approx(want, abs=0.005)
 
 
 def test_only_words_without_any_annotation_are_unlabeled(tmp_path: Path) -> None:
@@ -263,11 +268,11 @@ def test_a_search_changes_one_setting_at_a_time() -> None:
 def test_a_search_reuses_the_exploration(
     gold: list[Document], weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(two_step, "_dev_f1", dev_f1 := Counted(two_step._dev_f1))
+    monkeypatch.setattr(two_step, "_retrain", retrain := Counted(two_step._retrain))
     train("two_step", Splits(weak=weak, dev=gold), tmp_path / "a", config("search=true", "explore=1"))
     stages = {str(file.parent.relative_to(tmp_path / "a" / "stages")) for file in tmp_path.rglob("state.json")}
     assert {"explore", "explore/1", "explore/2", "explore/3", "train", "search/0"} <= stages
-    assert 3 <= len([stage for stage in stages if stage.startswith("search/")]) == dev_f1.times <= 6
+    assert 3 <= len([stage for stage in stages if stage.startswith("search/")]) == retrain.times - 1 <= 6
     train("two_step", Splits(weak=weak), tmp_path / "b", config("search=true", "explore=1"))
     left = {file.name for file in (tmp_path / "b" / "stages").iterdir()}
     assert left == {"explore", "train"}, "without dev nothing is searched"

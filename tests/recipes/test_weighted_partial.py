@@ -55,7 +55,7 @@ def test_tag_distributions_agree_with_the_labels(weights: Literal["soft", "hard"
     assert torch.allclose(own, torch.ones_like(own), atol=1e-5)
     if weights == "hard":
         assert set(row.unique().tolist()) == {0.0, 1.0}
-        free = [i for i in mine if not weak_set.labeled[slice(*data.offsets[i : i + 2])].any()]
+        free = [i for i in mine if not weak_set.labeled[slice(*data.targets.offsets[i : i + 2])].any()]
         data.model.eval()
         for i in free:  # without labels it is the best path of the sentence
             start = int(data.features.lengths[:i].sum())

@@ -19,6 +19,7 @@ from lacuner.trainer.auto import AUTO, AutoSettings
 from lacuner.trainer.train import load_recipe_config, train
 from lacuner.training import loop
 from lacuner.training.config import RecipeConfig
+from lacuner.training.run_folder import stored_identity
 from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import weights
 
@@ -147,7 +148,7 @@ def test_invalid_recorded_advice_is_ignored(tmp_path: Path, why: str) -> None:
 @pytest.mark.parametrize("text", ["", "[]", '{"identity": []}', '{"identity": 1}'])
 def test_a_broken_description_is_no_traceback(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
-    assert auto.stored_identity(tmp_path) == {}
+    assert stored_identity(tmp_path) is None
 
 
 def test_the_encoder_has_a_say(tmp_path: Path) -> None:

@@ -72,14 +72,13 @@ def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
 
 def test_a_damaged_state_is_not_loaded(tmp_path: Path) -> None:
     made = Run(tmp_path / "r", {"seed": 1})
-    with made.stage("a/b") as stage:
-        stage.save({"x": torch.arange(3)}, {"epoch": 4})
-    with made.stage("a/b") as stage:
-        assert stage.state["epoch"] == 4 and not stage.finished and stage.tensors["x"].tolist() == [0, 1, 2]
+    made.stage("a/b").save({"x": torch.arange(3)}, {"epoch": 4})
+    stage = made.stage("a/b")
+    assert stage.state["epoch"] == 4 and not stage.finished and stage.tensors["x"].tolist() == [0, 1, 2]
     [file] = stage.folder.glob("*.safetensors")
     file.write_bytes(file.read_bytes()[:-1] + b"?")
-    with pytest.raises(ModelFileError, match="damaged"), made.stage("a/b"):
-        pass
+    with pytest.raises(ModelFileError, match="damaged"):
+        made.stage("a/b")
 
 
 @pytest.mark.integration

@@ -120,8 +120,8 @@ def _train(docs: Sequence[Document], config: PretrainConfig, run: Run) -> tuple[
     settings = config.train.resolve(model, units.features)
     if not settings.epochs:
         settings = settings.with_epochs(PRETRAINED_EPOCHS if model.encoder.is_transformer else FROM_SCRATCH_EPOCHS)
-    with run.stage("pretrain") as stage:
-        rows = fit(model, units.features, make_step, settings, stage, partial(measure_masked_lm, test, model, *masking))
+    dev_score = partial(measure_masked_lm, test, model, *masking)
+    rows = fit(model, units.features, make_step, settings, run.stage("pretrain"), dev_score)
     best: Row = min((row["dev"] for row in rows), key=lambda row: float(row["perplexity"]))
     model.head.top5 = float(best["top5"])
     return model, best

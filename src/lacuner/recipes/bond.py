@@ -22,9 +22,7 @@ from lacuner.data import Lost, Splits
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.config import TokenHeadConfig
 from lacuner.models.inference import probabilities, score_corpus
-from lacuner.models.ragged import offsets_of
 from lacuner.models.tagger import Tagger
-from lacuner.models.targets import CorpusTargets
 from lacuner.techniques.self_training import sharpen
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import TrainingSet, weak_training_set
@@ -63,9 +61,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.log(f"bond: training on {len(docs):,} documents: {lost}")
     epochs = config.train.epochs
     early = config.early or (epochs if splits.dev else ceil(epochs / 3))
-    step = loss_step(data)
     settings = config.train.resolve(model, data.features)
-    train_stage(data, lambda _: step, settings.with_epochs(early), run, Selection(splits.dev), "early")
+    train_stage(data, lambda _: loss_step(data), settings.with_epochs(early), run, Selection(splits.dev), "early")
     student = settings.scale_learning_rates(config.student_rate).with_epochs(config.student_epochs or ceil(epochs / 2))
     make_step = _pseudo_labels(data, config, run)
     train_stage(data, make_step, student, run, Selection(splits.dev, keep_start=True), "student")
@@ -74,8 +71,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
 def _pseudo_labels(data: TrainingSet, config: Config, run: Run) -> MakeStep:
     """Steps that train on the confident predictions of the teacher, which are renewed every period."""
-    known = data.targets.known.clone()
-    offsets = offsets_of(data.features.lengths)
+    known = data.targets.known
 
     def make_step(epoch: int) -> Step:
         start = epoch // config.period * config.period
@@ -84,7 +80,7 @@ def _pseudo_labels(data: TrainingSet, config: Config, run: Run) -> MakeStep:
             f"student/{start}",
             lambda: confident_labels(score_corpus(data.model, data.features, probabilities), known, config),
         )
-        targets = CorpusTargets(data.targets.labels, labels["sure"], offsets, probs=labels["probs"])
+        targets = replace(data.targets, known=labels["sure"], probs=labels["probs"])
         return loss_step(replace(data, targets=targets), cross_entropy, per="known")
 
     return make_step

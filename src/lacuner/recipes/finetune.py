@@ -22,9 +22,8 @@ from lacuner.models.model import Model
 from lacuner.models.storage import load
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import HasThreshold
-from lacuner.techniques.mixing import need_entities
 from lacuner.training.config import TrainConfig
-from lacuner.training.dataset import training_set
+from lacuner.training.dataset import need_entities, training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, train_stage
 from lacuner.training.steps import loss_step
@@ -74,9 +73,8 @@ def continue_training(
     settings = train.resolve(model, data.features).scale_learning_rates(rate)
     # a threshold in the head was tuned on dev, for the weights that it had then
     tune = isinstance(model.head, HasThreshold) and model.head.threshold is not None and bool(dev)
-    step = loss_step(data)
     selection = Selection(dev, "dev" if tune else "argmax", keep_start=True)
-    return Tagger(train_stage(data, lambda _: step, settings, run, selection, stage).model)
+    return Tagger(train_stage(data, lambda _: loss_step(data), settings, run, selection, stage).model)
 
 
 def need_known_labels(gold: Sequence[Document], known: Sequence[str], file: Path | None = None) -> None:

@@ -19,7 +19,6 @@ Departs from the authors: the confidence is calibrated on held-out parts of gold
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -53,12 +52,11 @@ from lacuner.techniques.label_completion import (
     write_completed,
     write_confidence,
 )
-from lacuner.techniques.mixing import mix, need_entities
 from lacuner.training.config import RecipeConfig
-from lacuner.training.dataset import TrainingSet, assign_folds, training_set
-from lacuner.training.run_folder import Run
+from lacuner.training.dataset import TrainingSet, assign_folds, need_entities, training_set
+from lacuner.training.run_folder import Run, stored_identity
 from lacuner.training.stage import Selection, new_model, train_stage
-from lacuner.training.steps import loss_step
+from lacuner.training.steps import loss_step, supervised_loss
 
 NEEDS = ("weak", "gold")
 GROUP = "recommended"
@@ -152,7 +150,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 def _train(task: _Task, data: TrainingSet, name: str, epochs: int, rate: float = 1.0, keep_start: bool = False) -> None:
     """Train the model on `data` in one stage; sentences with a weight below 1 use the noise-aware loss."""
     settings = task.config.train.resolve(task.model, data.features).scale_learning_rates(rate).with_epochs(epochs)
-    step = loss_step(data) if data.targets.weight is None else loss_step(data, _noise_aware_loss)
+    step = loss_step(data, supervised_loss if data.targets.weight is None else _noise_aware_loss)
     train_stage(data, lambda _: step, settings, task.run, Selection(task.dev, keep_start=keep_start), name)
 
 
@@ -183,11 +181,11 @@ def _train_on_completed(task: _Task, number: int) -> None:
         write_confidence(run.folder, calibration, confidence, number)
     write_completed(run.folder, task.gold, completed, confidence, number)
     lost = Lost()
-    mixed = mix(task.model, task.gold, completed.docs, lost)
+    data = training_set(task.model, [*task.gold, *completed.docs], lost)
     run.log(f"needle: gold and weak documents together: {lost}")
     if confidence is not None:
-        mixed.weight_sentences(confidence)
-    _train(task, mixed.data, f"noisy/{number}", config.noisy_epochs, config.noisy_rate)
+        data.weight_documents(np.concatenate([np.ones(len(task.gold)), confidence]))
+    _train(task, data, f"noisy/{number}", config.noisy_epochs, config.noisy_rate)
 
 
 def _calibrate_own(task: _Task) -> Calibration:
@@ -214,8 +212,8 @@ def _train_fold(task: _Task, chosen: np.ndarray, name: str) -> Tagger | None:
         return None
     model = new_model(task.config, [*task.gold, *task.weak], task.run, name)
     data = replace(task.gold_data, model=model).only(chosen[task.gold_data.sentences.document])
-    step = loss_step(data)
-    train_stage(data, lambda _: step, task.config.train.model_copy(update={"patience": None}), task.run, name=name)
+    settings = task.config.train.model_copy(update={"patience": None})
+    train_stage(data, lambda _: loss_step(data), settings, task.run, name=name)
     return Tagger(model)
 
 
@@ -240,10 +238,5 @@ def _log_calibration(task: _Task, calibration: Calibration) -> Calibration:
 
 def _was_trained_on(folder: Path, gold: Any) -> bool:
     """Whether a run folder, or the run around a model folder, records this gold as its training data."""
-    for path in (folder / "run.json", folder.parent / "run.json"):
-        if path.is_file():
-            try:
-                return gold in json.loads(path.read_text(encoding="utf-8"))["identity"]["data"].values()
-            except (ValueError, KeyError, TypeError, AttributeError):
-                return False
-    return False
+    data = (stored_identity(folder) or stored_identity(folder.parent) or {}).get("data")
+    return isinstance(data, dict) and gold in data.values()

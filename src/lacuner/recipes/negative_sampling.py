@@ -23,6 +23,7 @@ from math import sqrt
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+import torch
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 from torch import Tensor
@@ -30,9 +31,10 @@ from torch import Tensor
 from lacuner.config import Config as BaseConfig
 from lacuner.config import OnlyWith
 from lacuner.data import Document, Lost, Splits
+from lacuner.errors import TrainingError
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.config import SpanHeadConfig
-from lacuner.models.model import Model
+from lacuner.models.inference import score_corpus
 from lacuner.models.tagger import Tagger
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import SpanScores, Targets
@@ -45,10 +47,9 @@ from lacuner.sampling.span_negatives import (
     sampling_weights,
     span_entropy,
 )
-from lacuner.techniques.cross_fitting import out_of_fold_scores
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.config import RecipeConfig
-from lacuner.training.dataset import WeakTrainingSet, weak_training_set
+from lacuner.training.dataset import WeakTrainingSet, assign_folds, weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, StageResult, best_on_dev, new_model, train_stage
 from lacuner.training.steps import Step, loss_step
@@ -156,7 +157,7 @@ def sampling_step(
         if uniform:
             negatives = sample_negatives(candidates, counts)
         else:
-            values = held_out.collate(indices).weight.to(device) if held_out else _weigh(scores.logits, config)
+            values = held_out.collate(indices).weight.to(device) if held_out else _weigh(scores, config)
             if rank is None:
                 negatives = sample_negatives(candidates, counts, values / temperature)
             else:
@@ -168,19 +169,25 @@ def sampling_step(
     return loss_step(weak.as_annotated, cross_entropy, retarget=add_negatives)
 
 
-def _weigh(logits: Tensor, config: Config) -> Tensor:
+def _weigh(scores: SpanScores, config: Config) -> Tensor:
     """Log-weights of the weighted sampler, or the uncertainty that spans are ranked by: `[batch, words, widths]`."""
-    return span_entropy(logits) if config.ablation.rank else sampling_weights(logits, config.mu, config.ablation.margin)
+    if config.ablation.rank:
+        return span_entropy(scores.logits)
+    return sampling_weights(scores.logits, config.mu, config.ablation.margin)
 
 
 def _held_out_weights(weak: WeakTrainingSet, docs: Sequence[Document], config: Config, run: Run) -> CorpusTargets:
     """Sampling weights of every span from uniformly sampled models of the other half of the documents."""
     uniform = config.model_copy(update={"sampler": "uniform", "ablation": Ablation()})
-
-    def train_half(half: Sequence[Document], name: str) -> Model:
+    fold_of, corpus = assign_folds(docs, 2), weak.as_annotated
+    if len({int(fold) for doc, fold in zip(docs, fold_of, strict=True) if doc.spans}) == 1:
+        raise TrainingError("there are too few documents with labels for cross-fitting: all of them fall into one fold")
+    weights = torch.zeros(())
+    for fold in range(2):
+        name, half = f"half{fold}", [doc for doc, other in zip(docs, fold_of, strict=True) if other != fold]
         data = weak_training_set(new_model(config, docs, run, name), half, Lost())
-        make_step = partial(sampling_step, data, uniform)
-        return train_stage(data.as_annotated, make_step, config.train, run, name=name).model
-
-    scores = out_of_fold_scores(docs, weak.as_annotated, train_half, lambda scores: _weigh(scores.logits, config))
-    return weak.pack(known=weak.unlabeled, weight=scores)
+        train_stage(data.as_annotated, partial(sampling_step, data, uniform), config.train, run, name=name)
+        sentences = np.flatnonzero(fold_of[corpus.sentences.document] == fold)
+        model = data.as_annotated.model
+        weights = weights + score_corpus(model, corpus.features, partial(_weigh, config=config), sentences)
+    return replace(corpus.targets, known=weak.unlabeled, weight=weights)

@@ -36,7 +36,7 @@ from torch import Tensor
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
 from lacuner.losses.gce import entity_type_gce_loss
-from lacuner.models.config import EncoderConfig, EntityTypeHeadConfig, HeadConfig
+from lacuner.models.config import EntityTypeHeadConfig, HeadConfig
 from lacuner.models.encoders import names_transformer
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import probabilities, score_corpus
@@ -161,9 +161,7 @@ def apply_preset(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_transformer(encoder: Any) -> bool:
-    name = (
-        encoder.name if isinstance(encoder, EncoderConfig) else encoder.get("name") if isinstance(encoder, dict) else ""
-    )
+    name = encoder.get("name") if isinstance(encoder, dict) else getattr(encoder, "name", "")
     return isinstance(name, str) and names_transformer(name)
 
 
@@ -221,7 +219,7 @@ def train_robust(task: Task, number: int) -> None:
     name, config, run = f"robust/{number}", task.config, task.run
     model = new_model(config, task.docs, run, name)
     known = task.weak.as_complete.targets.known & ~_dropped(task, name)
-    targets = task.weak.pack(known, weight=torch.ones(known.shape))
+    targets = replace(task.weak.as_complete.targets, known=known, weight=torch.ones(known.shape))
     data = replace(task.weak.as_complete, model=model, targets=targets)
     step = loss_step(data, partial(_gce_loss, q=config.q), known=_is_counted)
 
@@ -297,8 +295,7 @@ def _load_robust(task: Task, name: str) -> tuple[Model, dict[int, np.ndarray]]:
     seen = task.weak.as_complete.targets.known & ~_dropped(task, name)
     removed = {}
     for epoch in [row["epoch"] for row in rows if row["epoch"] >= config.removal_after]:
-        with run.stage(f"{name}/removed/{epoch}") as stage:
-            removed[epoch] = (seen & ~stage.tensors["kept"]).numpy()
+        removed[epoch] = (seen & ~run.stage(f"{name}/removed/{epoch}").tensors["kept"]).numpy()
     return model, removed
 
 
@@ -306,11 +303,10 @@ def _distil(task: Task, student: Model, ensemble_probs: Tensor) -> Model:
     """Stage 2: train a new model on the mean probabilities of the ensemble."""
     config, spans = task.config, task.config.head.kind == "span"
     data = soft_label_set(task.weak.as_complete, student, ensemble_probs, weight_types=spans)
-    step = distillation_step(data)
     settings = config.train.resolve(student, data.features).scale_learning_rates(config.ablation.ensemble_rate)
     epochs = config.ensemble_epochs or config.train.epochs * (2 if spans else 1)
     selection = Selection(task.dev, config.head.threshold)
-    train_stage(data, lambda _: step, settings.with_epochs(epochs), task.run, selection, "ensemble")
+    train_stage(data, lambda _: distillation_step(data), settings.with_epochs(epochs), task.run, selection, "ensemble")
     return student
 
 

@@ -20,8 +20,8 @@ from lacuner.data import Document, Lost, Splits
 from lacuner.models.config import SequenceHeadConfig
 from lacuner.models.tagger import Tagger
 from lacuner.techniques.label_completion import complete
-from lacuner.techniques.mixing import mix, need_entities
 from lacuner.training.config import RecipeConfig
+from lacuner.training.dataset import need_entities, training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, new_model, train_stage
 from lacuner.training.steps import loss_step
@@ -52,10 +52,10 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         # the labels are those of gold, but the encoder's vocabulary may come from all texts
         model = tagger.model if tagger else new_model(config, [*gold, *texts], run, name)
         lost = Lost()
-        data = mix(model, gold, pseudo, lost).data
+        data = training_set(model, [*gold, *pseudo], lost)
         run.log(f"sst: training on {len(gold):,} gold and {len(pseudo):,} pseudo-labeled documents: {lost}")
-        step = loss_step(data)
-        return Tagger(train_stage(data, lambda _: step, config.train, run, Selection(splits.dev), name).model)
+        result = train_stage(data, lambda _: loss_step(data), config.train, run, Selection(splits.dev), name)
+        return Tagger(result.model)
 
     tagger = train_round(None, [], "initial")
     for number in range(1, config.rounds + 1):

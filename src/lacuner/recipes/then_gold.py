@@ -20,8 +20,8 @@ from lacuner.data import Splits, labels_of
 from lacuner.models.config import EncoderConfig
 from lacuner.models.tagger import Tagger
 from lacuner.recipes.finetune import continue_training, need_known_labels
-from lacuner.techniques.mixing import need_entities
 from lacuner.training.config import TrainConfig
+from lacuner.training.dataset import need_entities
 from lacuner.training.run_folder import Run
 
 NEEDS = ("weak", "gold")

@@ -17,8 +17,8 @@ Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for
     using PU-learning and negative sampling", IJSWIS 20.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from math import ceil
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from lacuner.data import Document, Lost, Splits
+from lacuner.data import Lost, Splits
 from lacuner.losses.crf import crf_loss
 from lacuner.models.config import AngleHeadConfig
 from lacuner.models.heads import build_head
@@ -77,17 +77,6 @@ class Choice(NamedTuple):
     sample: float
 
 
-@dataclass(frozen=True)
-class _Context:
-    """What all retrainings share."""
-
-    docs: Sequence[Document]
-    dev: Sequence[Document] | None
-    config: Config
-    run: Run
-    exploration: Exploration
-
-
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` without the tokens that look like unlabeled entities."""
     docs = splits.weak or ()
@@ -96,13 +85,17 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     # step 1: explore, and decide how many tokens to remove
     epochs = max(config.explore, SEARCH_EPOCHS) if search_on_dev else config.explore
     exploration = explore(docs, config, epochs, run, every_epoch=search_on_dev or config.each_epoch)
-    context = _Context(docs, splits.dev, config, run, exploration)
     looks_complete = not search_on_dev and exploration.labeled_share(config.explore) >= config.complete
     estimate = 0.0 if looks_complete else exploration.missing_share(config.explore)
     share = estimate if config.remove is None else config.remove
     choice = Choice(config.explore, share, 0.0 if looks_complete else config.sample)
     if search_on_dev:
-        choice = search(choice, lambda candidate, number: _dev_f1(context, candidate, number))
+        half = config.train.with_epochs(ceil(config.train.epochs / 2))
+
+        def dev_f1(candidate: Choice, number: int) -> float:
+            return _retrain(splits, config, run, exploration, candidate, half, f"search/{number}").dev_f1
+
+        choice = search(choice, dev_f1)
     removed = exploration.likely_missing(choice.explore, choice.remove)
     run.log(
         f"two_step: removing {removed.sum():,} of {int(exploration.weak.unlabeled.sum()):,} unlabeled tokens after "
@@ -111,31 +104,30 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     write_removed_tokens(run.folder, docs, exploration.weak, exploration.o_values, choice.explore, removed)
 
     # step 2: train from fresh weights
-    return Tagger(_retrain(context, choice, config.train, "train").model)
+    return Tagger(_retrain(splits, config, run, exploration, choice, config.train, "train").model)
 
 
-def _retrain(context: _Context, choice: Choice, train: TrainConfig, stage_name: str) -> StageResult:
+def _retrain(
+    splits: Splits, config: Config, run: Run, exploration: Exploration, choice: Choice, train: TrainConfig, name: str
+) -> StageResult:
     """Train from fresh weights without the removed tokens, with new non-entity spans in each epoch."""
-    config, explored = context.config, context.exploration.weak.as_complete
-    model = new_model(config, context.docs, context.run)
+    explored = exploration.weak.as_complete
+    model = new_model(config, splits.weak or (), run)
     if choice.sample:
         model.head = build_head({**model.head.config(), "non_entity": True}, model.encoder.width)
     targets = model.head.targets(explored.sentences.annotations, Lost())
     data = TrainingSet(model, explored.sentences, explored.features, targets)
-    removed = context.exploration.likely_missing(choice.explore, choice.remove)
+    removed = exploration.likely_missing(choice.explore, choice.remove)
     data.targets.known[torch.from_numpy(removed)] = False
-    if config.head.kind == "crf":
-        step = loss_step(data, lambda scores, targets: crf_loss(scores, targets, config.removed))
-    else:
-        step = loss_step(data, supervised_loss)
+    loss = partial(crf_loss, unknown=config.removed) if config.head.kind == "crf" else supervised_loss
     resample = _non_entity_sampler(data, choice.sample) if choice.sample else None
 
     def make_step(epoch: int) -> Step:
         if resample is not None:
             resample()
-        return step
+        return loss_step(data, loss)
 
-    return train_stage(data, make_step, train, context.run, Selection(context.dev), stage_name)
+    return train_stage(data, make_step, train, run, Selection(splits.dev), name)
 
 
 def _non_entity_sampler(data: TrainingSet, rate: float) -> Callable[[], None]:
@@ -146,17 +138,11 @@ def _non_entity_sampler(data: TrainingSet, rate: float) -> Callable[[], None]:
     widest = max(end - start for annotation in data.sentences.annotations for start, end, _ in annotation.spans)
 
     def resample() -> None:
-        start, end = sample_non_entity_spans(free, data.offsets, counts, widest)
+        start, end = sample_non_entity_spans(free, data.targets.offsets, counts, widest)
         sampled = torch.from_numpy(tags.encode(start, end, np.full(len(start), len(tags.labels) - 1), len(labels)))
         data.targets.labels.copy_(torch.where(sampled > 0, sampled, labels))
 
     return resample
-
-
-def _dev_f1(context: _Context, choice: Choice, number: int) -> float:
-    """The best dev F1 of a training run with half the epochs."""
-    half = context.config.train.with_epochs(ceil(context.config.train.epochs / 2))
-    return _retrain(context, choice, half, f"search/{number}").dev_f1
 
 
 def search(first: Choice, score: Callable[[Choice, int], float]) -> Choice:

@@ -22,8 +22,8 @@ from lacuner.data import Lost, Splits
 from lacuner.losses.mse import squared_error
 from lacuner.models.config import SequenceHeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.techniques.mixing import mix
 from lacuner.training.config import RecipeConfig
+from lacuner.training.dataset import training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, new_model, train_stage
 from lacuner.training.steps import loss_step, supervised_loss
@@ -59,8 +59,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     if config.unlabeled == "O":
         weak = [replace(doc, complete=True) for doc in weak]
     lost = Lost()
-    mixed = mix(new_model(config, [*gold, *weak], run), gold, weak, lost)
+    data = training_set(new_model(config, [*gold, *weak], run), [*gold, *weak], lost)
     run.log(f"wsl: training on {len(gold):,} gold and {len(weak):,} weak documents: {lost}")
-    mixed.weight_sentences(np.full(len(weak), config.weight))
-    step = loss_step(mixed.data, supervised_loss if config.loss == "likelihood" else squared_error)
-    return Tagger(train_stage(mixed.data, lambda _: step, config.train, run, Selection(splits.dev)).model)
+    data.weight_documents(np.repeat([1, config.weight], [len(gold), len(weak)]))
+    step = loss_step(data, supervised_loss if config.loss == "likelihood" else squared_error)
+    return Tagger(train_stage(data, lambda _: step, config.train, run, Selection(splits.dev)).model)

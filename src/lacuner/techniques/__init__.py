@@ -1,1 +1,1 @@
-"""Techniques that several recipes share: self-training, distillation, cross-fitting, label completion and removal."""
+"""Techniques that several recipes share: self-training, distillation, label completion and removal."""

@@ -9,8 +9,6 @@ from torch import Tensor
 from lacuner.losses.soft_labels import entity_type_soft_loss
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.model import Model
-from lacuner.models.ragged import offsets_of
-from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Features
 from lacuner.training.dataset import TrainingSet
 from lacuner.training.steps import Step, StepLoss
@@ -26,9 +24,7 @@ def soft_label_set(data: TrainingSet, student: Model, probs: Tensor, weight_type
         weight_types: weight the type loss by the entity probability instead of equally everywhere.
     """
     weight = 1 - probs[..., 0] if weight_types else torch.ones(probs.shape[:-1])
-    offsets = offsets_of(data.features.lengths)
-    targets = CorpusTargets(data.targets.labels, data.targets.known, offsets, weight, probs.clone())
-    return replace(data, model=student, targets=targets)
+    return replace(data, model=student, targets=replace(data.targets, weight=weight, probs=probs.clone()))
 
 
 def distillation_step(data: TrainingSet, augmented: Features | None = None) -> Step:

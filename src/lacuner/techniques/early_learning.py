@@ -44,8 +44,16 @@ class Exploration:
         return {epoch: scores["logit"].numpy() for epoch, scores in self.o_scores.items()}
 
     def missing_share(self, epoch: int) -> float:
-        """Estimated share of the unlabeled tokens that belong to entities."""
-        return missing_share(self.o_scores[epoch]["prob"], self.weak.unlabeled, self.weak.labeled)
+        """Estimated share of the unlabeled tokens that belong to entities, from weak labels alone.
+
+        If a share `c` of the entity tokens is labeled, an unlabeled token that the model takes for labeled with
+        probability `p` belongs to an entity with probability `(1 - c) / c * p / (1 - p)` (Elkan and Noto, 2008).
+        """
+        if not self.weak.unlabeled.any():
+            return 0.0
+        labeled, o_prob = self.labeled_share(epoch), self.o_scores[epoch]["prob"][self.weak.unlabeled].numpy()
+        odds = (1 - o_prob) / np.maximum(o_prob, 1e-6)
+        return float(np.minimum(odds * (1 - labeled) / labeled, 1.0).mean())
 
     def labeled_share(self, epoch: int) -> float:
         """Estimated share of the entity tokens that carry a label."""
@@ -68,7 +76,6 @@ def explore(
     lost = Lost()
     weak = weak_training_set(model, docs, lost)
     data = weak.as_complete
-    step = loss_step(data)
     run.log(f"exploring {len(docs):,} documents: {lost}")
 
     def record(epoch: int) -> OScores:
@@ -77,7 +84,7 @@ def explore(
     def make_step(epoch: int) -> Step:
         if epoch and every_epoch:
             record(epoch)
-        return step
+        return loss_step(data)
 
     settings = _fewer_larger_steps(config.train, model, data.features)
     train_stage(data, make_step, settings.model_copy(update={"epochs": epochs, "patience": None}), run, name="explore")
@@ -126,21 +133,6 @@ def labeled_share(o_prob: Tensor, labeled: Tensor) -> float:
     """Estimated share of the entity tokens that carry a label: the mean entity probability at labeled tokens.
 
     A model that judges tokens by their appearance predicts an entity token to be labeled with just that probability
-    (Elkan and Noto, 2008).
+    (Elkan and Noto, 2008, "Learning classifiers from only positive and unlabeled data").
     """
     return float(np.clip((1 - o_prob[labeled].numpy()).mean(), 1e-3, 1.0)) if labeled.any() else 1.0
-
-
-def missing_share(o_prob: Tensor, unlabeled: Tensor, labeled: Tensor) -> float:
-    """Estimated share of the unlabeled tokens that belong to entities, from weak labels alone.
-
-    Elkan and Noto (2008), "Learning classifiers from only positive and unlabeled data": if a share `c` of the entity
-    tokens is labeled, an unlabeled token that the model takes for labeled with probability `p` belongs to an entity
-    with probability `(1 - c) / c * p / (1 - p)`.
-    """
-    if not unlabeled.any():
-        return 0.0
-    share = labeled_share(o_prob, labeled)
-    probs = o_prob[unlabeled].numpy()
-    odds = (1 - probs) / np.maximum(probs, 1e-6)
-    return float(np.minimum(odds * (1 - share) / share, 1.0).mean())

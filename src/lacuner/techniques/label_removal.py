@@ -1,7 +1,6 @@
 """Label removal: which words were filtered out of training, written as spans for people to look at."""
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
-from lacuner.techniques.label_issues import LabelIssue, LabelIssues, write_label_issues
+from lacuner.techniques.label_issues import LabelIssue, write_rows
 from lacuner.training.dataset import TrainingSet, WeakTrainingSet
 
 VALUES = "o_values.safetensors"
@@ -49,12 +48,13 @@ def write_removed_tokens(
     tensors |= {"texts": text_hashes(docs), "epochs": torch.tensor(list(o_values))}
     with atomic_write(folder / VALUES) as stream:
         stream.write(save_tensors(tensors))
-    first, last = runs(removed, data.offsets)
+    first, last = runs(removed, data.targets.offsets)
     lowest = span_minimum(o_values[epoch], first, last)
     spans = zip(document[first], start[first], end[last - 1], lowest, strict=True)
     issues = [LabelIssue("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
-    issues.sort(key=lambda issue: issue.span.score or 0.0)
-    write_label_issues(LabelIssues(issues, [], 0), folder / REMOVED)
+    write_rows(
+        (issue.as_json() for issue in sorted(issues, key=lambda issue: issue.span.score or 0.0)), folder / REMOVED
+    )
 
 
 def write_removed_labels(
@@ -79,8 +79,7 @@ def write_removed_labels(
         return {**issue, "models": epochs_of[key]}
 
     order = sorted(epochs_of, key=lambda key: (-sum(map(len, epochs_of[key].values())), key))
-    with atomic_write(folder / REMOVED) as stream:
-        stream.writelines((json.dumps(row(key), ensure_ascii=False) + "\n").encode() for key in order)
+    write_rows(map(row, order), folder / REMOVED)
     return len(order)
 
 
@@ -97,7 +96,7 @@ def _removed_spans(
             first, width = np.nonzero(mask)
             last = first + width + 1
         else:
-            first, last = runs(mask, data.offsets)
+            first, last = runs(mask, data.targets.offsets)
         for a, b in zip(first, last, strict=True):
             yield int(document[a]), int(start[a]), int(end[b - 1]), names[label]
 

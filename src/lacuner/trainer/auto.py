@@ -85,15 +85,6 @@ def _encoder_name(auto: AutoSettings) -> str:
     return str(encoder.get("name", "tiny")) if isinstance(encoder, dict) else "tiny"
 
 
-def stored_identity(folder: str | PathLike[str]) -> dict[str, Any]:
-    """The identity in a folder's run.json; empty if there is none or it is unreadable (`Run` raises that error)."""
-    try:
-        identity = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))["identity"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
-    return identity if isinstance(identity, dict) else {}
-
-
 def _stored_advice(stored: Mapping[str, Any]) -> Advice | None:
     """The advice that a run was started with."""
     try:

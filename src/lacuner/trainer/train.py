@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 
 from lacuner.config import Config, load_config
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
 from lacuner.models.storage import AnyTagger, load, save
 from lacuner.recipes import RECIPES, find_recipe
-from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
-from lacuner.trainer.auto import AUTO, choose_recipe, read_auto_settings, stored_identity
+from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_missing_names, write_rows
+from lacuner.trainer.auto import AUTO, choose_recipe, read_auto_settings
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.identity import run_identity, set_complete, sort_documents
-from lacuner.training.run_folder import Run, quiet
+from lacuner.training.run_folder import Run, quiet, stored_identity
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def train(
 ) -> TrainingResult:
     """Train a recipe into the folder `out`; an interrupted run resumes, a finished one is loaded."""
     docs_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
-    stored = stored_identity(out)
+    stored = stored_identity(Path(out)) or {}
     why = stored.get("why")  # the reasons for a recipe are not part of what identifies the run
     if recipe == AUTO:
         recipe, config, advice = choose_recipe(splits, config, stored, log)
@@ -83,7 +84,9 @@ def train(
         issues = None
         if "weak" in module.NEEDS:
             issues = find_label_issues(tagger, data["weak"])
-            write_label_issues(issues, run.folder / "suspects.jsonl")
+            write_rows(
+                (issue.as_json() for issue in (*issues.missing, *issues.doubtful)), run.folder / "suspects.jsonl"
+            )
             write_missing_names(issues, run.folder / "suspects.tsv")
         if not run.finished:
             run.finish({"labels": list(tagger.labels)})

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lacuner.data import Document, Lost
+from lacuner.errors import TrainingError
 from lacuner.models.model import Model
-from lacuner.models.ragged import offsets_of
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Batch, Features, Targets
 from lacuner.models.windows import Sentences, cut_sentences
@@ -37,14 +36,14 @@ class TrainingSet:
             targets = Targets(labels, known, weight, probs)
         return self.model.encoder.collate(self.features, indices).to(device), targets
 
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """Where the words of each sentence start in the row of all words, and where the row ends."""
-        return offsets_of(self.features.lengths)
-
     def only(self, sentences: np.ndarray) -> TrainingSet:
         """The same data, but only the sentences of this mask are trained on (the loop skips those that cost 0)."""
         return replace(self, features=replace(self.features, costs=np.where(sentences, self.features.costs, 0)))
+
+    def weight_documents(self, weights: np.ndarray) -> None:
+        """Weight every position by its document's weight `[documents]`."""
+        by_sentence = weights[self.sentences.document]
+        self.targets.weight = torch.from_numpy(np.repeat(by_sentence, self.features.lengths)).float()
 
 
 def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> TrainingSet:
@@ -53,6 +52,12 @@ def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> Training
     features = model.encoder.prepare(sentences.words)
     lost.count("word too long to be read to its end", features.truncated)
     return TrainingSet(model, sentences, features, model.head.targets(sentences.annotations, lost))
+
+
+def need_entities(gold: Sequence[Document]) -> None:
+    """Raise an error if gold has no entity to learn from."""
+    if not any(doc.spans for doc in gold):
+        raise TrainingError("there is no labeled span in gold: a model cannot learn from it what an entity is")
 
 
 @dataclass(frozen=True)
@@ -78,12 +83,7 @@ class WeakTrainingSet:
 
     def unlabeled_in(self, indices: np.ndarray) -> Tensor:
         """The unlabeled positions of some sentences, padded: `[batch, words]` or `[batch, words, widths]`."""
-        return self.pack(known=self.unlabeled).collate(indices).known
-
-    def pack(self, known: Tensor, weight: Tensor | None = None, probs: Tensor | None = None) -> CorpusTargets:
-        """Targets with the labels of the corpus and other known positions, weights or soft labels."""
-        targets = self.as_complete.targets
-        return CorpusTargets(targets.labels, known, self.as_complete.offsets, weight, probs)
+        return replace(self.as_complete.targets, known=self.unlabeled).collate(indices).known
 
 
 def weak_training_set(model: Model, docs: Sequence[Document], lost: Lost) -> WeakTrainingSet:

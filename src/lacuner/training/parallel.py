@@ -30,19 +30,14 @@ def train_members(
     Child processes call `train_member(splits, config, run, number)` of the recipe's module. With one core, one missing
     member, a GPU (which they would have to share) or a callback, all is trained here, by `train_member(number)`.
     """
-    missing = [number for number, stage in stages.items() if not _is_finished(run, stage)]
+    missing = [number for number, stage in stages.items() if not run.stage(stage).finished]
     workers = min(len(missing), torch.get_num_threads())
     if workers > 1 and not torch.cuda.is_available() and run.callback is None:
         run.log(f"{recipe}: training {len(missing)} models, {workers} at a time")
         _train_in_processes(recipe, splits, config, run, {number: stages[number] for number in missing}, workers)
     for number in missing:
-        if not _is_finished(run, stages[number]):
+        if not run.stage(stages[number]).finished:
             train_member(number)
-
-
-def _is_finished(run: Run, name: str) -> bool:
-    with run.stage(name) as stage:
-        return stage.finished
 
 
 def _train_in_processes(

@@ -123,15 +123,12 @@ class Run:
         """Write run.json, or check that the one in the folder identifies this run."""
         path = self.folder / "run.json"
         if path.exists():
-            try:
-                stored = json.loads(path.read_text(encoding="utf-8"))["identity"]
-            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-                raise ModelFileError("this is not the run.json of a run", file=path) from error
-            difference = _difference(stored, self.identity)
-            if difference:
-                raise ConfigError(
-                    f"this folder holds another run ({difference}): choose another --out", file=self.folder
-                )
+            stored = stored_identity(self.folder)
+            if stored is None:
+                raise ModelFileError("this is not the run.json of a run", file=path)
+            if difference := _difference(stored, self.identity):
+                message = f"this folder holds another run ({difference}): choose another --out"
+                raise ConfigError(message, file=self.folder)
             return
         content = {"identity": self.identity, "versions": installed_versions(), "machine": platform.platform()}
         with atomic_write(path) as stream:
@@ -150,11 +147,9 @@ class Run:
                 file.unlink(missing_ok=True)
             yield
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[Stage]:
+    def stage(self, name: str) -> Stage:
         """A stage by its name, such as `train` or `models/3`, with its checkpoint or result if there is one."""
-        stage = Stage(self, name)
-        yield stage
+        return Stage(self, name)
 
     @property
     def seed(self) -> int:
@@ -184,6 +179,15 @@ class Run:
             stream.write("".join(lines).encode())
 
 
+def stored_identity(folder: Path) -> dict[str, Any] | None:
+    """The identity in a folder's run.json; None if there is none, or it is unreadable."""
+    try:
+        identity = json.loads((folder / "run.json").read_text(encoding="utf-8"))["identity"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return identity if isinstance(identity, dict) else None
+
+
 def _is_leftover(file: Path) -> bool:
     """Whether a file is a partial write or the lock of a killed process."""
     return file.name.startswith(".") and file.name.endswith((".part", ".lock"))
@@ -193,8 +197,7 @@ def _difference(stored: Any, current: Any, path: str = "") -> str | None:
     """A description of the first difference between two identities."""
     if isinstance(stored, dict) and isinstance(current, dict):
         for key in sorted({*stored, *current}, key=lambda key: (key != "recipe", key)):
-            difference = _difference(stored.get(key), current.get(key), f"{path}.{key}" if path else key)
-            if difference:
+            if difference := _difference(stored.get(key), current.get(key), f"{path}.{key}" if path else key):
                 return difference
         return None
     return None if stored == current else f"{path} is {_shorten(stored)} there and {_shorten(current)} here"

@@ -87,8 +87,7 @@ def train_stage(
     tune = isinstance(head, HasThreshold) and selection.threshold == "dev"
     dev_score = DevScorer(model, selection.dev, tune) if selection.dev else None
     settings = train.resolve(model, data.features)
-    with run.stage(name) as stage:
-        rows = fit(model, data.features, make_step, settings, stage, dev_score, selection.keep_start)
+    rows = fit(model, data.features, make_step, settings, run.stage(name), dev_score, selection.keep_start)
     if tune and dev_score is not None:
         dev_score()  # sets the threshold of the weights that were kept
         run.log(f"{name}: best decision threshold on dev: {dev_score.threshold:.3f}")
@@ -97,8 +96,8 @@ def train_stage(
 
 def load_stage(run: Run, name: str, model: Model) -> list[Row] | None:
     """Give a model the weights of a finished stage and return its metrics; None if the stage is not finished."""
-    with run.stage(name) as stage:
-        return load_weights(model, stage) if stage.finished else None
+    stage = run.stage(name)
+    return load_weights(model, stage) if stage.finished else None
 
 
 def train_on(docs: Sequence[Document], dev: Sequence[Document] | None, config: RecipeConfig, run: Run) -> Tagger:
@@ -106,8 +105,8 @@ def train_on(docs: Sequence[Document], dev: Sequence[Document] | None, config: R
     lost = Lost()
     data = training_set(new_model(config, docs, run), docs, lost)
     run.log(f"training on {len(docs):,} documents: {lost}")
-    step = loss_step(data)
-    return Tagger(train_stage(data, lambda _: step, config.train, run, Selection(dev, config.head.threshold)).model)
+    selection = Selection(dev, config.head.threshold)
+    return Tagger(train_stage(data, lambda _: loss_step(data), config.train, run, selection).model)
 
 
 def cached_tensors(run: Run, name: str, compute: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -116,11 +115,9 @@ def cached_tensors(run: Run, name: str, compute: Callable[[], dict[str, Tensor]]
     What an epoch trains on is stored before the epoch starts: a resumed run must not recompute it with a model that is
     half-way through the epoch.
     """
-    with run.stage(name) as stage:
-        if not stage.finished:
-            stage.finish(compute(), {})
-    with run.stage(name) as stage:
-        return stage.tensors
+    if not (stage := run.stage(name)).finished:
+        stage.finish(compute(), {})
+    return run.stage(name).tensors
 
 
 def best_on_dev(values: Sequence[float], train: Callable[[float, str], StageResult], setting: str, run: Run) -> Tagger:

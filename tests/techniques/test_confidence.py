@@ -1,4 +1,4 @@
-"""Cross-fitting: folds and out-of-fold scores, and the confidence of completed sentences."""
+"""Folds of documents, and the confidence of completed sentences."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.data import Document, Lost, Span
-from lacuner.errors import TrainingError
+from lacuner.data import Document, Span
 from lacuner.evaluate.calibration import calibrate, select_complete
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads import build_head
-from lacuner.models.inference import score_corpus
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import CRFScores
-from lacuner.techniques.cross_fitting import out_of_fold_scores
 from lacuner.techniques.label_completion import predict_with_confidence, write_confidence
-from lacuner.training.dataset import assign_folds, training_set
+from lacuner.training.dataset import assign_folds
 from tests.demo_corpus import demo_corpus
 
 DOCS = demo_corpus().train[:60]
@@ -42,37 +39,6 @@ def test_folds_are_even_and_copies_stay_together() -> None:
 def test_only_completely_annotated_gold_is_scored() -> None:
     docs = [replace(DOCS[0], complete=False), replace(DOCS[1], unsure=(Span(0, 1, ""),)), DOCS[2]]
     assert select_complete(docs) == [DOCS[2]]
-
-
-def test_every_sentence_is_scored_by_the_model_of_the_other_folds() -> None:
-    torch.set_num_threads(1)
-    data = training_set(crf_tagger(DOCS).model, [replace(doc, spans=()) for doc in DOCS], Lost())
-    fold_of = assign_folds(DOCS, 3)
-    models: list[tuple[set[str], str, Model]] = []
-
-    def train(docs: Sequence[Document], name: str) -> Model:
-        torch.manual_seed(len(models))
-        encoder = TinyEncoder(TinyConfig())
-        model = Model(encoder, build_head({"kind": "token", "labels": ["X"]}, encoder.width))
-        models.append(({doc.text for doc in docs}, name, model))
-        return model
-
-    scores = out_of_fold_scores(DOCS, data, train, lambda scores: scores.logits, 3)
-    assert [name for _, name, _ in models] == ["half0", "half1", "half2"]
-    for fold, (texts, _, model) in enumerate(models):
-        assert texts == {doc.text for doc, other in zip(DOCS, fold_of, strict=True) if other != fold}
-        words = torch.from_numpy(np.repeat(fold_of[data.sentences.document] == fold, data.features.lengths))
-        alone = score_corpus(model, data.features, lambda scores: scores.logits)
-        assert words.any() and torch.allclose(scores[words], alone[words], atol=1e-5)
-
-
-def test_labels_in_one_fold_only_are_an_error() -> None:
-    docs = [
-        replace(doc, spans=doc.spans if fold else ()) for doc, fold in zip(DOCS, assign_folds(DOCS, 2), strict=True)
-    ]
-    data = training_set(crf_tagger(docs).model, [], Lost())
-    with pytest.raises(TrainingError, match="too few documents with labels for cross-fitting"):
-        out_of_fold_scores(docs, data, lambda docs, name: data.model, lambda scores: scores.logits)
 
 
 def crf_tagger(docs: Sequence[Document]) -> Tagger:
