@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lacuner.annotate.matching import automaton
-from lacuner.annotate.matching.automaton import Automaton
+from lacuner.annotate.matching.automaton import build_automaton
 
 MAPS = """\
 10000000-10100000 rw-p 00000000 00:00 0
@@ -39,7 +39,7 @@ def test_only_new_large_private_areas_are_collapsed(asked: list[tuple[int, int]]
 
 def test_without_a_memory_map_nothing_is_collapsed(asked: list[tuple[int, int]], tmp_path: Path) -> None:
     (tmp_path / "maps").unlink()
-    found = Automaton(["ab"], folded=False).find("cab")
+    found = build_automaton(["ab"], folded=False)("cab")
     assert found == [(0, 1, 3)] and not asked
 
 

@@ -8,7 +8,7 @@ from lacuner.annotate.gazetteer.entries import Entry, Gazetteer, GazetteerWarnin
 from lacuner.annotate.gazetteer.load import GAZETTEER_FORMATS, load_gazetteer
 from lacuner.annotate.label_model import LabelModel
 from lacuner.annotate.lint import EntryPrecision, LintRow, format_stop_list, lint
-from lacuner.annotate.matching.matcher import Match, Matcher
+from lacuner.annotate.matching.matcher import Matcher
 from lacuner.annotate.pipeline import annotate
 from lacuner.annotate.sources import (
     Source,
@@ -32,7 +32,6 @@ __all__ = [
     "LabelModel",
     "LabellingStatistics",
     "LintRow",
-    "Match",
     "Matcher",
     "Source",
     "SourceOutput",

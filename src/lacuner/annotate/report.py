@@ -5,7 +5,7 @@ Corpus text is inert in the page: Jinja2 escapes all of it, it is never part of 
 
 import re
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
@@ -29,7 +29,6 @@ MAX_GOLD_ENTITIES = 50_000
 """Distinct gold entities that are counted. Later ones are not, so that memory stays bounded."""
 
 OUTCOMES = ("correct", "wrong boundary", "wrong type", "wrong type and boundary", "missing")
-
 
 Example = dict[str, Any]
 """A span in context. `right` says whether gold has it; None without gold."""
@@ -58,8 +57,8 @@ class _Sample:
             self._highest_rank = max(rank for rank, _ in self._examples.values())
 
     def rows(self) -> list[Example]:
-        by_rank = sorted(self._examples.items(), key=lambda item: (item[1][0], item[0]))
-        return [example for _, (_, example) in by_rank]
+        by_rank = sorted(self._examples, key=lambda surface: (self._examples[surface][0], surface))
+        return [self._examples[surface][1] for surface in by_rank]
 
 
 def _in_context(doc: Document, span: Span, right: bool | None) -> Example:
@@ -78,8 +77,8 @@ class ExampleSampler:
     """Samples examples and counts false negatives while documents stream by, in bounded memory."""
 
     def __init__(self) -> None:
-        self._spans: dict[str, _Sample] = {}
-        self._unsure: dict[tuple[str, ...], _Sample] = {}
+        self._spans: dict[str, _Sample] = defaultdict(_Sample)
+        self._unsure: dict[tuple[str, ...], _Sample] = defaultdict(_Sample)
         self._unsure_places: Counter[tuple[str, ...]] = Counter()
         self._gold: dict[tuple[str, str], Counter[str]] = {}
         self.uncounted = 0
@@ -95,15 +94,14 @@ class ExampleSampler:
         seed = zlib.crc32(doc.text.encode("utf-8", "surrogatepass"))
         for span in doc.spans:
             right = None if gold_keys is None else span.key in gold_keys
-            sample = self._spans.get(span.label) or self._spans.setdefault(span.label, _Sample())
-            sample.offer(_rank(seed, span), doc, span, right)
-        places: dict[tuple[int, int], list[Span]] = {}
+            self._spans[span.label].offer(_rank(seed, span), doc, span, right)
+        places: dict[tuple[int, int], list[Span]] = defaultdict(list)
         for span in doc.unsure:
-            places.setdefault((span.start, span.end), []).append(span)
+            places[span.start, span.end].append(span)
         for spans in places.values():
             labels = tuple(sorted({span.label for span in spans}))
             self._unsure_places[labels] += 1
-            self._unsure.setdefault(labels, _Sample()).offer(_rank(seed, spans[0]), doc, spans[0])
+            self._unsure[labels].offer(_rank(seed, spans[0]), doc, spans[0])
 
     def _compare(self, doc: Document, gold: Document) -> None:
         weak_keys = {span.key for span in doc.spans}

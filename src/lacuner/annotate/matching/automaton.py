@@ -36,27 +36,23 @@ _MADV_COLLAPSE = 25
 _HUGE_PAGE = 2 << 20
 
 
-class Automaton:
-    """Finds the strings it was built from. The list of strings is emptied meanwhile, to save memory.
+def build_automaton(strings: list[str], folded: bool) -> Callable[[str], list[Hit]]:
+    """A function that finds all occurrences of the strings in a text, sorted by end. Empties the list, to save memory.
 
     `folded` says that strings and texts are case-folded. Occurrences that start inside a word may then be left out.
+
+    >>> build_automaton(["ab", "abc"], folded=False)("abc")
+    [(0, 0, 2), (1, 0, 3)]
     """
-
-    find: Callable[[str], list[Hit]]
-    """All occurrences in a text, sorted by end."""
-
-    def __init__(self, strings: list[str], folded: bool) -> None:
-        with _huge_pages():
-            if _is_wide(strings):
-                encoding = "utf-16-le" if len(strings) <= MAX_LITTLE_ENDIAN else "utf-16-be"
-                encoded = (string.encode(encoding) for string in _drain(strings))
-                wide = BytesAhoCorasick(encoded, implementation=_IMPLEMENTATION)
-                self.find = partial(_find_utf16, wide, encoding)
-                return
-            prepare = title_case if folded else str
-            prepared = map(prepare, _drain(strings))
-            automaton = AhoCorasick(prepared, store_patterns=False, implementation=_IMPLEMENTATION)
-            self.find = lambda text: automaton.find_matches_as_indexes(prepare(text), overlapping=True)
+    with _huge_pages():
+        if _is_wide(strings):
+            encoding = "utf-16-le" if len(strings) <= MAX_LITTLE_ENDIAN else "utf-16-be"
+            encoded = (string.encode(encoding) for string in _drain(strings))
+            return partial(_find_utf16, BytesAhoCorasick(encoded, implementation=_IMPLEMENTATION), encoding)
+        prepare = title_case if folded else str
+        prepared = map(prepare, _drain(strings))
+        automaton = AhoCorasick(prepared, store_patterns=False, implementation=_IMPLEMENTATION)
+        return lambda text: automaton.find_matches_as_indexes(prepare(text), overlapping=True)
 
 
 def order_for_automaton(strings: Iterable[str]) -> list[str]:

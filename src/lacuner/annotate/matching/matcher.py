@@ -7,29 +7,17 @@ joiners belong to the character before them, and no word starts or ends between 
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.intervals import IntervalSet
-from lacuner.annotate.matching.automaton import Automaton, Hit
+from lacuner.annotate.matching.automaton import Hit, build_automaton
 from lacuner.annotate.matching.normalise import JOINER, character_sets, drop_token_spaces, normalise, to_original
 from lacuner.annotate.matching.terms import Case, Spacing, Terms
 from lacuner.data import Words
 from lacuner.errors import ConfigError
 
 Overlaps = Literal["longest", "all"]
-
-
-class Match(NamedTuple):
-    """A match: start, end, and the positions of the matching entries, one per label, in gazetteer order.
-
-    >>> Match(0, 8, entries=(0,)).end
-    8
-    """
-
-    start: int
-    end: int
-    entries: tuple[int, ...]
 
 
 class Matcher:
@@ -47,7 +35,7 @@ class Matcher:
 
     >>> matcher = Matcher([Entry("New York", "LOC"), Entry("York", "LOC"), Entry("US", "LOC")])
     >>> matcher.find("new york tells us")
-    [Match(start=0, end=8, entries=(0,))]
+    [(0, 8, (0,))]
     """
 
     def __init__(
@@ -69,17 +57,20 @@ class Matcher:
         self._word, self._attached, _ = character_sets()
         forms = self.terms.build()
         self._has_word_edges = any(form[0] in self._word or form[-1] in self._word for form in forms)
-        self._automaton = Automaton(forms, folded=case != "exact")
+        self._find_terms = build_automaton(forms, folded=case != "exact")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the entries and build the automaton again: the library's object cannot be pickled."""
         case, stop, spacing = self.terms.case, self.terms.stop, self.terms.spacing
         return partial(Matcher, self.entries, case=case, overlaps=self.overlaps, stop=stop, spacing=spacing), ()
 
-    def find(self, text: str, words: Words | None = None) -> list[Match]:
-        """The matches in a text, by start, longer ones first. With `words`, only those that align with words."""
+    def find(self, text: str, words: Words | None = None) -> list[tuple[int, int, tuple[int, ...]]]:
+        """The matches in a text, by start, longer ones first: start, end, and the matching entries.
+
+        Entries are positions in the gazetteer, one per label. With `words`, only matches that align with words.
+        """
         entries_of = self.terms.entries_of
-        return [Match(start, end, entries_of(term, text[start:end])) for term, start, end in self.hits(text, words)]
+        return [(start, end, entries_of(term, text[start:end])) for term, start, end in self.hits(text, words)]
 
     def hits(self, text: str, words: Words | None = None) -> list[Hit]:
         """Like `find`, in a lighter form: number of the term in `terms`, start, end."""
@@ -107,7 +98,7 @@ class Matcher:
         normal = normalise(text, terms.case != "exact")
         if terms.spacing == "tokens":
             normal = drop_token_spaces(normal)
-        hits = self._automaton.find(normal.text)
+        hits = self._find_terms(normal.text)
         if not hits:
             return []
         if normal.has_marks:
