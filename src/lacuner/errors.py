@@ -10,27 +10,16 @@ class LacunerError(Exception):
     weak.jsonl:7: this line is not JSON
     """
 
-    def __init__(
-        self,
-        problem: str,
-        *,
-        file: str | PathLike[str] | None = None,
-        line: int | None = None,
-        document: str | None = None,
-    ) -> None:
+    def __init__(self, problem: str, *, file: str | PathLike[str] | None = None, line: int | None = None) -> None:
         self.problem = problem
         self.file = str(file) if file is not None else None
         self.line = line
-        self.document = document
         super().__init__(problem)
 
     def __str__(self) -> str:
-        place = ""
-        if self.file is not None:
-            place = f"{self.file}:{self.line}: " if self.line is not None else f"{self.file}: "
-        if self.document is not None:
-            place += f"document {self.document!r}: "
-        return place + self.problem
+        if self.file is None:
+            return self.problem
+        return f"{self.file}{'' if self.line is None else f':{self.line}'}: {self.problem}"
 
 
 class CorpusError(LacunerError):

@@ -101,10 +101,9 @@ def removed(
     if out is not None:
         write_figures(removal_figures(results), out)
     counts = {name: result.as_json() for name, result in results.items()}
+    curve = removal_curve(results)
     if json:
-        shares = [
-            dict(zip(("run", "share", "precision", "recall"), row, strict=True)) for row in removal_curve(results)
-        ]
+        shares = [{"run": name, "share": share, "precision": p, "recall": r} for name, share, p, r in curve]
         print_json({"runs": counts, "shares": shares})
         return
     rows = [
@@ -112,8 +111,8 @@ def removed(
         for name, count in counts.items()
     ]
     print_table("", ("run", "unlabeled tokens", "in entities", "removed", "P", "R"), rows)
-    shares_rows = [(name, f"{share:.4f}", f"{p:.3f}", f"{r:.3f}") for name, share, p, r in removal_curve(results)]
-    print_table("\nFor other shares of removed tokens", ("run", "share", "P", "R"), shares_rows)
+    rows = [(name, f"{share:.4f}", f"{p:.3f}", f"{r:.3f}") for name, share, p, r in curve]
+    print_table("\nFor other shares of removed tokens", ("run", "share", "P", "R"), rows)
 
 
 def completion(

@@ -20,7 +20,7 @@ from lacuner.errors import ConfigError
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from lacuner.advice import DataProfile, Size
+    from lacuner.advice import DataProfile
     from lacuner.config import Config
 
 GROUPS = ("recommended", "other methods", "baselines", "for experiments")
@@ -65,11 +65,8 @@ def recipes(
 
 def _print_list(recipes: Mapping[str, ModuleType], sections: Mapping[str, Mapping[str, str]]) -> None:
     for group in GROUPS:
-        rows = [
-            (name, " ".join(module.NEEDS), sections[name]["Summary"], module.PAPER)
-            for name, module in recipes.items()
-            if group == module.GROUP
-        ]
+        members = {name: module for name, module in recipes.items() if group == module.GROUP}
+        rows = [(name, " ".join(m.NEEDS), sections[name]["Summary"], m.PAPER) for name, m in members.items()]
         print_table(f"\n{group.capitalize()}", ("recipe", "needs", "description", "paper"), rows)
     echo(
         "\n`lacuner recipes --for WEAK --dev DEV` recommends a recipe for your data; `lacuner train` uses that one by "
@@ -105,13 +102,13 @@ def _profile_rows(profile: DataProfile) -> Iterator[tuple[str, str]]:
     """One row per known figure of a data profile."""
     for role, size in (("weak", profile.weak), ("gold", profile.gold), ("dev", profile.dev)):
         if size is not None:
-            yield role, _format_size(size)
-    if profile.unlabeled_mentions is not None:
-        share, labels = profile.unlabeled_mentions
-        yield "unlabeled mentions of labeled names", f"{100 * share:.0f} % (from {labels:,} labels)"
-    if profile.type_conflicts is not None:
-        share, labels = profile.type_conflicts
-        yield "names labeled with another type elsewhere", f"{100 * share:.0f} % (from {labels:,} labels)"
+            script = f" ({100 * size.cjk:.0f} % of the characters are Chinese or Japanese)" if size.cjk >= 0.1 else ""
+            counts = f"{size.documents:,} documents, {size.words:,} words{script}, {size.entities:,} entities"
+            yield role, f"{counts} of {len(size.labels):,} labels"
+    if (share := profile.unlabeled_mentions) is not None:
+        yield "unlabeled mentions of labeled names", f"{100 * share.value:.0f} % (from {share.of:,} labels)"
+    if (share := profile.type_conflicts) is not None:
+        yield "names labeled with another type elsewhere", f"{100 * share.value:.0f} % (from {share.of:,} labels)"
     if profile.precision is not None:
         yield "estimated precision of the labels", f"{100 * profile.precision:.0f} % (from {profile.reference})"
     if profile.missing_rate is not None:
@@ -119,12 +116,6 @@ def _profile_rows(profile: DataProfile) -> Iterator[tuple[str, str]]:
     if profile.missing_kind is not None:
         kinds = {"names": "all mentions of some names", "mentions": "some mentions of all names"}
         yield "what is missing", kinds[profile.missing_kind]
-
-
-def _format_size(size: Size) -> str:
-    script = f" ({100 * size.cjk:.0f} % of the characters are Chinese or Japanese)" if size.cjk >= 0.1 else ""
-    counts = f"{size.documents:,} documents, {size.words:,} words{script}, {size.entities:,} entities"
-    return f"{counts} of {len(size.labels):,} labels"
 
 
 def parse(text: str) -> dict[str, str]:

@@ -32,16 +32,13 @@ _DEFAULT_LIMIT = 512
 
 @dataclass(frozen=True)
 class HuggingFaceConfig:
-    """Settings of a Hugging Face encoder."""
+    """Settings of a Hugging Face encoder: those of `EncoderConfig`, and whether it has shapes."""
 
     pooling: Literal["first", "mean"] = "first"
-    """Vector of a word: that of its first sub-word, or the mean of all its sub-words."""
     shapes: bool | None = None
     """Whether to add a learned embedding of the word's shape to its sub-words. None: if the tokenizer ignores case."""
     frozen: int = 0
-    """Number of lowest layers that are not trained; above 0 the embeddings are frozen too."""
     checkpointing: bool = False
-    """Gradient checkpointing: less memory, more computation."""
 
 
 class HuggingFaceEncoder(nn.Module):
@@ -249,8 +246,7 @@ def build_huggingface(settings: Mapping[str, Any], files: Mapping[str, bytes]) -
         tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
         library: Any = AutoModel  # its methods have no types
         model = library.from_config(AutoConfig.for_model(**model_settings), trust_remote_code=False)
-        names = [field.name for field in fields(HuggingFaceConfig)]
-        options = HuggingFaceConfig(**{name: settings[name] for name in names})
+        options = HuggingFaceConfig(**{field.name: settings[field.name] for field in fields(HuggingFaceConfig)})
     except ModelFileError:
         raise
     except Exception as error:  # tokenizers raises bare Exception
@@ -303,9 +299,7 @@ def _per_word(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def _ignores_case(tokenizer: Tokenizer) -> bool:
-    capitals, small = ("Paris", "THE"), ("paris", "the")
-    encoded = [tokenizer.encode_batch(list(words), add_special_tokens=False) for words in (capitals, small)]
-    return all(upper.ids == lower.ids for upper, lower in zip(*encoded, strict=True))
+    return all(tokenizer.encode(word).ids == tokenizer.encode(word.lower()).ids for word in ("Paris", "THE"))
 
 
 def word_shape(word: str) -> int:
