@@ -16,7 +16,7 @@ from lacuner.annotate.lint import LintRow, format_stop_list
 from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.atomic import atomic_write
-from lacuner.data import Document, Lost, Span, Where
+from lacuner.data import Document, Lost, Span
 from lacuner.reporting.html import render_page
 
 MAX_EXAMPLES, MAX_MISSED, MAX_ROWS = 8, 40, 20
@@ -176,12 +176,13 @@ def report_json(report: AnnotationReport) -> dict[str, Any]:
         "unsure_places": report.examples.unsure_groups(),
         "sources": [asdict(row) for row in statistics.table()],
         "top_entries": [
-            {**entry._asdict(), "where": _location(entry.where), "source": source, "matches": times}
+            {**entry._asdict(), "where": entry.where and str(entry.where), "source": source, "matches": times}
             for source, entry, times in statistics.top_entries(report.sources, MAX_ROWS)
         ],
         "examples": report.examples.examples_by_label(),
         "suspicious": [
-            {**row._asdict(), "where": _location(row.where), "precision": row.precision} for row in report.lint_rows
+            {**row._asdict(), "where": row.where and str(row.where), "precision": row.precision}
+            for row in report.lint_rows
         ],
         "stop_list": format_stop_list(report.lint_rows),
         "problems": list(report.problems),
@@ -201,10 +202,6 @@ def _setting(value: object) -> str | list[str]:
     if value is None:
         return "none"
     return [str(item) for item in value] if isinstance(value, list | tuple) else str(value)
-
-
-def _location(where: Where | None) -> str | None:
-    return None if where is None else f"{where.file}:{where.line}" if where.line else where.file
 
 
 def write_report(path: str | PathLike[str], report: AnnotationReport) -> None:
