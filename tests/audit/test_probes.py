@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.audit.aligned_gold import (
+from lacuner.audit.probes import (
+    CallbackList,
+    MissamplingProbe,
+    SpanProbe,
     UnlabeledEntity,
     align_gold,
+    entity_targets,
     find_unlabeled,
     gold_in_training_order,
     select_entities,
 )
-from lacuner.audit.probes import CallbackList, MissamplingProbe, SpanProbe, entity_targets
 from lacuner.audit.sparsity import sampling_odds
 from lacuner.config import load_config
 from lacuner.data import Document, Lost, Span, Splits

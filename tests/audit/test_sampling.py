@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lacuner.audit.aligned_gold import UnlabeledEntity, find_unlabeled
+from lacuner.audit.probes import UnlabeledEntity, find_unlabeled
 from lacuner.audit.report import audit_figures, bound_figure, render_audit, write_audit
 from lacuner.audit.sampling import ProbedTraining, SamplingAudit, audit_sampling, plan_trainings
 from lacuner.audit.sparsity import sampling_odds, sparsity

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from lacuner.audit.aligned_gold import gold_in_training_order
-from lacuner.audit.probes import entity_targets
+from lacuner.audit.probes import entity_targets, gold_in_training_order
 from lacuner.audit.sparsity import (
     clean_bound,
     clean_probability,

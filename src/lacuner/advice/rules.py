@@ -85,11 +85,8 @@ def _advise_on_weak(data: DataProfile, pretrained: bool) -> tuple[str, tuple[str
     """Recipe, settings and reason where weak labels are all there is to train on."""
     tuned = (_TUNE_THRESHOLD,) if data.dev is not None and data.dev.entities else ()
     if _labels_are_wrong(data) and pretrained:
-        return (
-            "roster",
-            (),
-            "`roster` is designed for that: it removes labels that a noise-robust model finds improbable.",
-        )
+        reason = "`roster` is designed for that: it removes labels that a noise-robust model finds improbable."
+        return "roster", (), reason
     if _labels_are_wrong(data):
         reason = (
             "`roster` is designed for that, but with an encoder trained from scratch it was between 2.5 F1 points "

@@ -74,19 +74,16 @@ class CompletionAudit:
 def audit_completion(run_folder: str | PathLike[str], gold: Iterable[Document]) -> dict[int, CompletionAudit]:
     """Compare each round of completion in a run with gold for some or all of its weak documents, matched by text."""
     folder = Path(run_folder)
-    suffixes = {number: suffix for number, suffix in ((1, ""), (2, "-2")) if (folder / _completed(suffix)).is_file()}
+    rounds = {1: "", 2: "-2"}
+    suffixes = {n: suffix for n, suffix in rounds.items() if (folder / f"{COMPLETED}{suffix}.jsonl").is_file()}
     if not suffixes:
         raise ModelFileError("this run has no completed labels: it is not a run of needle", file=run_folder)
     gold_spans = {text: _span_keys(doc) for text, doc in gold_by_text(select_complete(list(gold))).items()}
     return {number: _audit_round(folder, suffix, gold_spans) for number, suffix in suffixes.items()}
 
 
-def _completed(suffix: str) -> str:
-    return f"{COMPLETED}{suffix}.jsonl"
-
-
 def _audit_round(folder: Path, suffix: str, gold_spans: Mapping[str, SpanKeys]) -> CompletionAudit:
-    path = folder / _completed(suffix)
+    path = folder / f"{COMPLETED}{suffix}.jsonl"
     counts = {"weak": Counter[str](), "completed": Counter[str]()}
     changes = {name: Counter[str]() for name in CHANGES}
     confidences, correct, without_gold = [], [], 0
@@ -136,12 +133,10 @@ def _read_meta(doc: Document, path: Path) -> tuple[SpanKeys, float]:
 
 def _read_label_counts(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        counts = (
-            json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))["labels"].items() if path.exists() else ()
-        )
+        text = path.read_bytes().decode("utf-8", "surrogatepass") if path.exists() else '{"labels": {}}'
         return {
             str(kind): {"words": int(row["words"]), "entities": {str(k): int(v) for k, v in row["entities"].items()}}
-            for kind, row in counts
+            for kind, row in json.loads(text)["labels"].items()
         }
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ModelFileError("these are not the label counts of a run", file=path) from error

@@ -9,8 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lacuner.audit.aligned_gold import UnlabeledEntity, find_unlabeled, gold_in_training_order, select_entities
-from lacuner.audit.probes import CallbackList, MissamplingProbe, SpanProbe
+from lacuner.audit.probes import (
+    CallbackList,
+    MissamplingProbe,
+    SpanProbe,
+    UnlabeledEntity,
+    find_unlabeled,
+    gold_in_training_order,
+    select_entities,
+)
 from lacuner.audit.sparsity import SamplingOdds, Sparsity, clean_bound, min_words, sampling_odds, sparsity, worst_case
 from lacuner.config import Config, load_config
 from lacuner.data import Splits
@@ -68,7 +75,9 @@ class SamplingAudit:
     seed: int
 
     def as_json(self) -> dict[str, Any]:
-        words, rate = self.typical_words, self.rate
+        rate = self.rate
+        # the median sentence length, or the shortest length for which the bound holds if that is longer
+        words = max(int(np.median(self.sparsity.words)) if len(self.sparsity.words) else 0, min_words(rate))
         at_least = clean_bound(words, rate) if rate <= 1 else None
         return {
             "seed": self.seed,
@@ -80,12 +89,6 @@ class SamplingAudit:
             "followed": [entity.as_json() for entity in self.tracked],
             "recipes": [training.as_json() for training in self.trainings],
         }
-
-    @property
-    def typical_words(self) -> int:
-        """Median sentence length, or the shortest length for which the bound holds if that is longer."""
-        median = int(np.median(self.sparsity.words)) if len(self.sparsity.words) else 0
-        return max(median, min_words(self.rate))
 
 
 def plan_trainings(recipes: Sequence[str], settings: Sequence[str] = ()) -> list[Plan]:

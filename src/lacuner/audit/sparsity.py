@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lacuner.audit.aligned_gold import align_gold, merge_types
+from lacuner.audit.probes import align_gold, merge_types
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError

@@ -15,7 +15,7 @@ from lacuner.bench.spec import FILES, GOLD_SUBSET, DataSpec, NoiseLevel, is_demo
 from lacuner.corpus import read
 from lacuner.corpus.jsonl import as_line
 from lacuner.data import Document, Splits
-from lacuner.demo import Demo, build
+from lacuner.demo import build
 from lacuner.errors import ConfigError
 from lacuner.noise import Noise, corrupt
 
@@ -71,7 +71,8 @@ class DataSet:
         limit = self._limit(role)
         if self.demo is not None:
             docs = {"dev": self.demo.dev, "test": self.demo.test}.get(role, self.demo.train)[:limit]
-            return _annotate(docs, self.demo) if role == "weak" else docs
+            entries = [Entry(surface, label) for surface, label in self.demo.dictionary]
+            return list(annotate(docs, [gazetteer_source(entries)])) if role == "weak" else docs
         file = getattr(self.data, role)
         if file is None:
             raise ConfigError(f"data set {self.name} has no {role} file")
@@ -166,8 +167,3 @@ def _head_command(count: int, path: str) -> str:
     if path.endswith(".jsonl"):
         return f"head -n {count} {shlex.quote(path)} > {name}"
     return f"awk -v RS= -v ORS='\\n\\n' 'NR <= {count}' {shlex.quote(path)} > {name}"
-
-
-def _annotate(docs: list[Document], demo: Demo) -> list[Document]:
-    """Annotate documents with the demo's gazetteer."""
-    return list(annotate(docs, [gazetteer_source([Entry(surface, label) for surface, label in demo.dictionary])]))

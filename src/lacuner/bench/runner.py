@@ -97,13 +97,13 @@ def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, log:
         progress = _Progress(bench, missing, log)
 
         def on_exit(request: Request, failure: str | None) -> None:
-            key = request["key"]
-            row = read_row(Path(request["out"])) if failure is None else _failed_row(missing[key], failure)
-            if failure is not None:
-                write_row(Path(request["out"]), row)
-            bench.rows[key] = row
+            cell, file = missing[request["key"]], Path(request["out"])
+            if failure is not None:  # the process wrote no row
+                description = {"key": cell.key, "cell": cell.as_json(), "config": cell.config, "code": code_hash()}
+                write_row(file, {**description, "error": failure})
+            row = bench.rows[cell.key] = read_row(file)
             bench.ran += 1
-            progress.log_cell(missing[key], row)
+            progress.log_cell(cell, row)
 
         requests = [_request(bench.spec, cell, data_folder.resolve(), out.resolve()) for cell in missing.values()]
         run_requests("lacuner.bench.worker", requests, workers, on_exit, log)
@@ -129,11 +129,6 @@ def _request(spec: Spec, cell: Cell, data_folder: Path, out: Path) -> Request:
         "run": str(out / "running" / cell.key),
         "out": str(out / "cells" / f"{cell.key}.json"),
     }
-
-
-def _failed_row(cell: Cell, failure: str) -> Row:
-    """The row of a cell whose process wrote none."""
-    return {"key": cell.key, "cell": cell.as_json(), "config": cell.config, "code": code_hash(), "error": failure}
 
 
 class _Progress:

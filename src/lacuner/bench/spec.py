@@ -21,6 +21,7 @@ GOLD_SUBSET = "little"
 
 Rate = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[float, Field(gt=0)]
+Pairs = tuple[tuple[str, str], ...]
 
 
 def _check_name(name: str) -> str:
@@ -115,7 +116,11 @@ class RecipeSpec(Config):
     @classmethod
     def _check_settings(cls, settings: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if recipe := info.data.get("recipe"):
-            _load_partially(recipe, settings)
+            try:
+                load_config(RECIPES[recipe].Config, settings=settings, more_to_come=True)
+            except ConfigError as error:
+                # as a parameter, because braces in a template are placeholders
+                raise PydanticCustomError("settings", "{problem}", {"problem": error.problem}) from error
         return settings
 
 
@@ -129,7 +134,7 @@ class Spec(Config):
     seeds: tuple[int, ...] = Field((1, 2, 3), min_length=1)
     settings: tuple[str, ...] = ()
     """Settings for all recipes that have them."""
-    compare: tuple[tuple[str, str], ...] | None = None
+    compare: Pairs | None = None
     """Pairs of recipes to test for a significant difference; None: each recipe and the first `trust`."""
 
     @field_validator("seeds", "encoders")
@@ -141,9 +146,7 @@ class Spec(Config):
 
     @field_validator("compare")
     @classmethod
-    def _check_pairs(
-        cls, pairs: tuple[tuple[str, str], ...] | None, info: ValidationInfo
-    ) -> tuple[tuple[str, str], ...] | None:
+    def _check_pairs(cls, pairs: Pairs | None, info: ValidationInfo) -> Pairs | None:
         known = info.data.get("recipes")
         unknown = sorted({name for pair in pairs or () for name in pair if known is not None and name not in known})
         if unknown:
@@ -157,14 +160,6 @@ class Spec(Config):
         common = [text for text in self.settings if text.partition("=")[0].split(".")[0].strip() in fields]
         encoder_setting = [f'encoder.name="{encoder}"'] if encoder is not None else []
         return (*common, *recipe.settings, *encoder_setting)
-
-
-def _load_partially(recipe: str, settings: tuple[str, ...]) -> None:
-    try:
-        load_config(RECIPES[recipe].Config, settings=settings, more_to_come=True)
-    except ConfigError as error:
-        # as a parameter, because braces in a template are placeholders
-        raise PydanticCustomError("settings", "{problem}", {"problem": error.problem}) from error
 
 
 def load_spec(file: str | PathLike[str], data_folder: Path, settings: tuple[str, ...] = ()) -> Spec:

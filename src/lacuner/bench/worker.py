@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 import lacuner
-from lacuner.audit.aligned_gold import gold_in_training_order
-from lacuner.audit.probes import MissamplingProbe
+from lacuner.audit.probes import MissamplingProbe, gold_in_training_order
 from lacuner.audit.sampling import read_metrics
 from lacuner.bench.datasets import DataSet
 from lacuner.bench.grid import Cell, Row, cell_from_json, write_row
@@ -28,11 +27,11 @@ from lacuner.bench.spec import DataSpec
 from lacuner.config import load_config
 from lacuner.data import Splits
 from lacuner.errors import CorpusError, LacunerError
-from lacuner.evaluate import Count, Evaluation, score
+from lacuner.evaluate import Count, score
 from lacuner.evaluate.significance import sentence_counts
 from lacuner.processes import read_request
 from lacuner.recipes import RECIPES
-from lacuner.trainer.train import TrainingResult, train
+from lacuner.trainer.train import train
 from lacuner.training.run_folder import installed_versions
 
 CODE = ("corpus", "noise", "models", "losses", "sampling", "training", "pretraining", "techniques", "recipes")
@@ -52,19 +51,22 @@ def run_cell(cell: Cell, data: DataSet, run_folder: Path) -> Row:
     test = data.read("test")
     predicted = list(trained.tagger.predict(test))
     clocks.append(_clocks())
+    model = getattr(trained.tagger, "model", None)
     scores = score(test, predicted)
+    numbers = scores.as_json()
     dev = None if splits.dev is None else score(splits.dev, trained.tagger.predict(splits.dev))
+    accuracies = {"words": "token_accuracy", "spans": "span_accuracy", "sentences": "sentence_accuracy"}
     return {
         **describe_cell(cell, data),
         "test": _rounded(scores.exact),
         "per_type": {label: _rounded(count) for label, count in scores.per_type.items()},
         "boundary": _rounded(scores.boundary),
-        "accuracy": {name: round(value, 6) for name, value in accuracies(scores).items()},
+        "accuracy": {kind: round(numbers[name], 6) for kind, name in accuracies.items()},
         "dev": None if dev is None else _rounded(dev.exact),
         "epochs": read_metrics(run_folder),
         **({"sampling": probe.rows} if probe is not None and probe.rows else {}),
         "sentences_test": pack_counts(sentence_counts(test, predicted)),
-        "model": _model_config(trained),
+        "model": model and {"encoder": model.encoder.config(), "head": model.head.config()},
         **({"contents": contents} if (contents := trained.run.identity.get("contents")) else {}),
         "versions": _versions(),
         "code": code_hash(),
@@ -104,13 +106,6 @@ def _rounded(count: Count) -> dict[str, float]:
     return {name: round(value, 6) for name, value in count.as_json().items()}
 
 
-def accuracies(scores: Evaluation) -> dict[str, float]:
-    """Return the share of words, gold spans and whole sentences that are correct; that of spans is recall."""
-    numbers = scores.as_json()
-    kinds = {"words": "token_accuracy", "spans": "span_accuracy", "sentences": "sentence_accuracy"}
-    return {kind: numbers[name] for kind, name in kinds.items()}
-
-
 def _missampling_probe(splits: Splits, data: DataSet) -> MissamplingProbe | None:
     """Return a probe if there is gold for the weak sentences; it records nothing if no negatives are sampled."""
     if splits.weak is None or not data.has_gold:
@@ -119,12 +114,6 @@ def _missampling_probe(splits: Splits, data: DataSet) -> MissamplingProbe | None
         return MissamplingProbe(gold_in_training_order(splits.weak, data.read("gold")))
     except CorpusError:
         return None  # gold and weak have different sentences
-
-
-def _model_config(trained: TrainingResult) -> dict[str, Any] | None:
-    """Return the config of encoder and head after defaults were resolved."""
-    model = getattr(trained.tagger, "model", None)
-    return None if model is None else {"encoder": model.encoder.config(), "head": model.head.config()}
 
 
 def pack_counts(counts: np.ndarray) -> str:

@@ -9,13 +9,12 @@ Reference: Koehn (2004), "Statistical significance tests for machine translation
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from lacuner.data import Document
-from lacuner.evaluate.align import align
+from lacuner.evaluate.scores import exact_counts
 
 SAMPLES = 10_000
 _SAMPLES_AT_ONCE = 2_000
@@ -35,19 +34,11 @@ class Comparison:
     """Two-sided p-value of the paired bootstrap."""
     randomisation: float
     """Two-sided p-value of approximate randomisation."""
-    sentences: int
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def sentence_counts(gold: Iterable[Document], predicted: Iterable[Document]) -> np.ndarray:
     """Correct, predicted and gold spans of each gold document, `[documents, 3]`."""
-    rows = []
-    for gold_doc, doc in align(gold, predicted):
-        gold_keys, keys = {span.key for span in gold_doc.spans}, {span.key for span in doc.spans}
-        rows.append((len(gold_keys & keys), len(keys), len(gold_keys)))
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return np.array(list(exact_counts(gold, predicted)), dtype=np.int64).reshape(-1, 3)
 
 
 def compare(a: np.ndarray, b: np.ndarray, *, samples: int = SAMPLES, seed: int = 1) -> Comparison:
@@ -72,7 +63,7 @@ def compare(a: np.ndarray, b: np.ndarray, *, samples: int = SAMPLES, seed: int =
     bootstrap, randomised = np.concatenate(resampled), np.concatenate(swapped)
     low, high = np.quantile(bootstrap, [0.025, 0.975]).tolist()
     limit = abs(observed)
-    return Comparison(observed, low, high, _p_value(bootstrap - observed, limit), _p_value(randomised, limit), len(a))
+    return Comparison(observed, low, high, _p_value(bootstrap - observed, limit), _p_value(randomised, limit))
 
 
 def _differences(kinds: np.ndarray, times: np.ndarray, swapped: np.ndarray | None = None) -> np.ndarray:
