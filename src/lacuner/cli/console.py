@@ -103,7 +103,7 @@ class CorpusReader:
         self.path = path
         self.lost = Lost()
         self.documents = 0
-        self._bytes = 0
+        self._sizes: list[int] = []  # bytes of each piece that was read
         self._docs = read(
             path,
             format=inputs.format,
@@ -111,13 +111,10 @@ class CorpusReader:
             options=inputs.read_options(keep_bad_spans),
             lost=self.lost,
             on_error=on_error,
-            on_bytes=self._count_bytes,
+            on_bytes=self._sizes.append,
         )
         if path.suffix == ".txt" and path.is_file():
             log(f"{path}: read as one document per line")
-
-    def _count_bytes(self, count: int) -> None:
-        self._bytes += count
 
     def __iter__(self) -> Iterator[Document]:
         start = time.monotonic()
@@ -130,7 +127,7 @@ class CorpusReader:
                 if (now := time.monotonic()) > next_update:
                     bar = bar or self._progress_bar()
                     rate = f"{self.documents / (now - start):,.0f} documents/s"
-                    bar.update(bar.task_ids[0], completed=self._bytes, rate=rate)
+                    bar.update(bar.task_ids[0], completed=sum(self._sizes), rate=rate)
                     next_update = now + 0.2
         finally:
             if bar is not None:

@@ -14,7 +14,7 @@ from lacuner.data import Splits
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
-    from lacuner.techniques.label_issues import LabelIssue, LabelIssues
+    from lacuner.techniques.label_issues import LabelIssues
 
 ISSUES_SHOWN = 20
 FEW_MISSING = 0.02
@@ -110,8 +110,11 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
     if doubtful:
         echo("probably wrong:")
     for issue in doubtful:
-        score = _format_score(issue.predicted.score if issue.predicted else issue.span.score)
-        echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {_format_prediction(issue)})")
+        score, model = _format_score(issue.span.score), "no entity"
+        if (span := issue.predicted) is not None:
+            text = " ".join(issue.document.text[span.start : span.end].split())
+            score, model = _format_score(span.score), f"{span.label} [{text}]"
+        echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {model})")
     echo(f"all mentions: {out / 'suspects.jsonl'}")
     if names:
         echo(
@@ -122,11 +125,3 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
 
 def _format_score(score: float | None) -> str:
     return "    " if score is None else f"{score:.2f}"
-
-
-def _format_prediction(issue: LabelIssue) -> str:
-    """The entity that the model predicts where it disagrees with a label."""
-    if issue.predicted is None:
-        return "no entity"
-    text = " ".join(issue.document.text[issue.predicted.start : issue.predicted.end].split())
-    return f"{issue.predicted.label} [{text}]"

@@ -7,17 +7,15 @@ inside, L and E: end, U and S: single word), so one decoder reads them all.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-SCHEMES = ("IOB1", "IOB2", "BIOES", "BILOU", "BMES", "IO")
-
-# begin, inside, end, single
-_LETTERS = {
+SCHEMES = {
     "IOB2": "BIII",
     "IOB1": "IIII",  # B only where a chunk touches one of its own label: see encode
-    "IO": "IIII",
     "BIOES": "BIES",
     "BILOU": "BILU",
     "BMES": "BMES",
+    "IO": "IIII",
 }
+"""Letters for begin, inside, end and single word."""
 _OPENS = frozenset("BSU")
 _CLOSES = frozenset("ESLU")
 _PREFIXES = frozenset("BIESLUM")
@@ -83,7 +81,7 @@ def encode(chunks: Iterable[Chunk], length: int, scheme: str = "IOB2") -> list[s
     >>> encode([Chunk(0, 2, "PER")], length=3, scheme="BIOES")
     ['B-PER', 'E-PER', 'O']
     """
-    begin, inside, end, single = tuple(_LETTERS[scheme])
+    begin, inside, end, single = tuple(SCHEMES[scheme])
     tags = ["O"] * length
     last_end, last_label = -1, ""
     for start, stop, label in sorted(chunks):
@@ -108,7 +106,7 @@ def find_irregular(tags: Sequence[str], chunks: Iterable[Chunk], scheme: str) ->
 
 def guess_scheme(sentences: Iterable[Sequence[str]]) -> str:
     """The scheme with the fewest irregular tags in these sentences; ties go to IOB2."""
-    counts = dict.fromkeys(("IOB2", "IOB1", "BIOES", "BILOU", "BMES", "IO"), 0)
+    counts = dict.fromkeys(SCHEMES, 0)
     for tags in sentences:
         chunks = decode(tags)
         for scheme in counts if chunks else ():

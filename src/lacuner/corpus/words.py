@@ -20,8 +20,6 @@ from lacuner.errors import CorpusError
 if TYPE_CHECKING:
     import regex
 
-Snap = Literal["drop", "expand"]
-
 
 @cache
 def _patterns() -> tuple[regex.Pattern[str], regex.Pattern[str]]:
@@ -104,7 +102,9 @@ def words_touching(words: Words, start: int, end: int) -> tuple[int, int]:
     return bisect_right(words, start, key=lambda word: word[1]), bisect_left(words, end, key=lambda word: word[0])
 
 
-def to_words(doc: Document, spans: Iterable[Span], lost: Lost, snap: Snap = "drop") -> list[tuple[int, int, Span]]:
+def to_words(
+    doc: Document, spans: Iterable[Span], lost: Lost, snap: Literal["drop", "expand"] = "drop"
+) -> list[tuple[int, int, Span]]:
     """Spans with the words that they cover: `(first word, end word, span)`, half-open.
 
     Spans that do not start and end at word boundaries are dropped, or expanded to the words that they touch; `lost`

@@ -87,13 +87,13 @@ class SpanHead(nn.Module):
         first, last = group
         hidden = torch.stack([end[:, w : w + words] for w in range(first, last)], dim=2)
         hidden = hidden.add_(start.unsqueeze(2))  # in place: nothing else has seen the stack
-        logits: Tensor
         if self.variant == "width":
-            logits = self.output(functional.relu_(hidden.add_(self.by_width[first:last])))
-            return logits
-        ends = functional.pad(vectors, (0, 0, 0, last - 1))
-        both = torch.stack([ends[:, w : w + words] for w in range(first, last)], dim=2).mul(vectors.unsqueeze(2))
-        logits = self.output(torch.tanh(hidden + self.product(both)))
+            hidden = functional.relu_(hidden.add_(self.by_width[first:last]))
+        else:
+            ends = functional.pad(vectors, (0, 0, 0, last - 1))
+            both = torch.stack([ends[:, w : w + words] for w in range(first, last)], dim=2).mul(vectors.unsqueeze(2))
+            hidden = torch.tanh(hidden + self.product(both))
+        logits: Tensor = self.output(hidden)
         return logits
 
     def decode(self, scores: SpanScores) -> DecodedSpans:
