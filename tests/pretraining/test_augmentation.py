@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -24,6 +26,8 @@ from tests.demo_corpus import demo_corpus
 
 DOCS = demo_corpus().train[:100]
 SENTENCES = [[doc.text[a:b] for a, b in words_of(doc)] for doc in DOCS]
+COUNTS = Counter(word for words in SENTENCES for word in words)
+VOCABULARY = build_vocabulary(list(COUNTS), np.array(list(COUNTS.values())), 2, 500)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +35,7 @@ def model() -> MaskedLanguageModel:
     """Untrained: it predicts anything, so that only the rules limit it."""
     torch.manual_seed(0)
     encoder = TinyEncoder(TinyConfig(rows=512, width=32))
-    return MaskedLanguageModel(encoder, MaskedWordHead(32, build_vocabulary(SENTENCES, 2, 500)))
+    return MaskedLanguageModel(encoder, MaskedWordHead(32, VOCABULARY))
 
 
 def test_length_places_and_case_stay(model: MaskedLanguageModel) -> None:

@@ -16,6 +16,7 @@ from lacuner.models.storage import load, load_model, save
 from lacuner.pretraining.masking import (
     UNCHANGED,
     MaskedCorpus,
+    Masking,
     mask_units,
     masked_lm_step,
     measure_masked_lm,
@@ -52,7 +53,7 @@ def test_the_shares_of_masked_units() -> None:
     made = model()
     units = prepare_units(made, [[WORDS[i % 5] for i in range(40)]] * 100)
     torch.manual_seed(1)
-    hidden = mask_units(units, made, 0.15, False)
+    hidden = mask_units(units, made, Masking())
     asked = hidden.targets >= 0
     assert 0.12 < asked.mean() < 0.18
     assert (hidden.targets[asked] == units.ids[asked]).all() and (hidden.inputs[~asked] == UNCHANGED).all()
@@ -63,14 +64,14 @@ def test_the_shares_of_masked_units() -> None:
 def test_a_word_outside_the_vocabulary_is_never_a_target_but_counts_as_an_error() -> None:
     made = model()
     units = prepare_units(made, [["unheard"] * 50 + ["a"]])
-    assert (mask_units(units, made, 0.9, False).targets[:50] == UNCHANGED).all()
-    assert measure_masked_lm(units, made, 0.15, False).row["top5"] <= 1 / 51 + 1e-6
+    assert (mask_units(units, made, Masking(0.9)).targets[:50] == UNCHANGED).all()
+    assert measure_masked_lm(units, made, 0.15, False)["top5"] <= 1 / 51 + 1e-6
 
 
 def test_the_measure_agrees_with_masking_one_word_at_a_time() -> None:
     made = model()
     units = prepare_units(made, SENTENCES)
-    row = measure_masked_lm(units, made, 1e-3, False).row  # so many rounds that no two of these words share one
+    row = measure_masked_lm(units, made, 1e-3, False)  # so many rounds that no two of these words share one
     place, logs = 0, []
     for number, words in enumerate(SENTENCES):
         for i in range(len(words)):

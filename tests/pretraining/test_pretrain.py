@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -100,11 +101,11 @@ def test_recipes_start_from_it(tmp_path: Path) -> None:
 
 
 def test_the_vocabulary() -> None:
-    text = [["b", "a", "b"], ["a", "c"], ["d", "d", "d"]]
-    assert build_vocabulary(text, 1, 10) == ["d", "a", "b", "c"]
-    assert build_vocabulary(text, 2, 2) == ["d", "a"]
+    text = ["b", "a", "c", "d"], np.array([2, 2, 1, 3])
+    assert build_vocabulary(*text, 1, 10) == ["d", "a", "b", "c"]
+    assert build_vocabulary(*text, 2, 2) == ["d", "a"]
     with pytest.raises(TrainingError, match="there is nothing to predict"):
-        build_vocabulary(text, 3, 10)
+        build_vocabulary(*text, 3, 10)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
 from lacuner.pretraining.augmentation import open_augmentation_model, prepare_augmenter, subword_classes
 from lacuner.pretraining.masked_lm import open_masked_model
-from lacuner.pretraining.masking import UNCHANGED, mask_units, prepare_units
+from lacuner.pretraining.masking import UNCHANGED, Masking, mask_units, prepare_units
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from tests.demo_corpus import demo_corpus
 
@@ -127,7 +127,7 @@ def test_whole_word_masking(tmp_path: Path) -> None:
     assert len(units.ids) > len(set(units.word.tolist())), "some words have several sub-words"
     torch.manual_seed(0)
     for whole in (True, False):
-        asked = mask_units(units, model, 0.15, whole).targets >= 0
+        asked = mask_units(units, model, Masking(whole_words=whole)).targets >= 0
         some = {word for word, mine in zip(units.word.tolist(), asked, strict=True) if mine}
         split = {word for word, mine in zip(units.word.tolist(), asked, strict=True) if not mine} & some
         assert 0.1 < asked.mean() < 0.2 and bool(split) != whole

@@ -22,7 +22,7 @@ from lacuner.training import loop
 from lacuner.training.batches import epoch_batches
 from lacuner.training.config import TrainConfig
 from lacuner.training.dataset import training_set
-from lacuner.training.optimizer import set_rate
+from lacuner.training.optimizer import Optimizers, set_rate
 from lacuner.training.run_folder import Run, Stage
 from lacuner.training.steps import StepLoss, loss_step
 from tests.demo_corpus import demo_corpus
@@ -196,7 +196,7 @@ def test_the_learning_rate_rises_and_falls() -> None:
     optimizer.param_groups[0]["rate"] = 2.0
     seen = []
     for progress in (0.05, 0.1, 0.55, 1.0):
-        set_rate(optimizer, progress, 0.1)
+        set_rate(Optimizers([optimizer]), progress, 0.1)
         seen.append(optimizer.param_groups[0]["lr"])
     assert seen == pytest.approx([1.0, 2.0, 1.0, 0.0])
 

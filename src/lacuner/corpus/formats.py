@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lacuner.corpus import conll, docbin, jsonl, text
-from lacuner.corpus.reader import CorpusFile, ReadOptions, raise_error
+from lacuner.corpus.reader import COMPRESSED, CorpusFile, ReadOptions, raise_error
 from lacuner.corpus.tags import SCHEMES
 from lacuner.corpus.words import split_spaces
 from lacuner.data import Document, Lost
@@ -40,8 +40,11 @@ def format_of(path: str | PathLike[str], name: str | None = None) -> Format:
     path = Path(path)
     if path.is_dir():
         return FORMATS["txt"]
+    ending = path.suffix.lower()
+    if ending in COMPRESSED:
+        ending = Path(path.stem).suffix.lower()
     for known in FORMATS.values():
-        if path.suffix.lower() in known.endings:
+        if ending in known.endings:
             return known
     endings = " ".join(ending for known in FORMATS.values() for ending in known.endings)
     raise CorpusError(f"unknown ending: use one of {endings}, or --format for an input", file=path)
@@ -113,5 +116,7 @@ def write(
     """
     _check_scheme(scheme)
     lost = Lost()
+    if Path(path).suffix.lower() in COMPRESSED:
+        raise CorpusError("compressed files can be read, not written: leave out the last ending", file=path)
     format_of(path, format).write(docs, Path(path), lost, scheme)
     return lost

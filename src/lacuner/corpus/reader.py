@@ -4,15 +4,22 @@ Lines are read by hand because Python's own line iteration has no limit on the l
 also breaks at U+2028 and similar characters, which occur inside sentences.
 """
 
+import bz2
 import codecs
+import gzip
+import lzma
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from lacuner.data import Lost, Span
 from lacuner.errors import CorpusError
 
+COMPRESSED: dict[str, Callable[[BinaryIO], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+"""Endings of compressed files, which are read like the files inside."""
 BLOCK = 1 << 20
 MAX_LINE = 16 << 20
 """Characters per line, at most; a longer line is taken for a file without line breaks."""
@@ -99,10 +106,10 @@ class CorpusFile:
 
     def _decode(self) -> Iterator[str]:
         """The text in pieces, without byte order mark; NUL bytes and undecodable bytes are errors."""
-        encoding, line, start = self.options.encoding, 1, True
+        encoding, line, start, position = self.options.encoding, 1, True, 0
         decoder = self._decoder()
         try:
-            with open(self.path, "rb") as stream:
+            with open(self.path, "rb") as file, self._decompress(file) as stream:
                 while True:
                     data = stream.read(BLOCK)
                     if start and encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -114,7 +121,8 @@ class CorpusFile:
                         line += text.count("\n", 0, text.index("\0"))
                         raise self.error("there is a NUL byte here: is this a binary file?", line)
                     if self.on_bytes is not None:
-                        self.on_bytes(len(data))
+                        self.on_bytes(file.tell() - position)
+                        position = file.tell()
                     yield text
                     if not data:
                         return
@@ -123,8 +131,12 @@ class CorpusFile:
             line += error.object[: error.start].decode(encoding, "ignore").count("\n")
             problem = f"this is not {encoding} text ({error.reason}): give the encoding of the file with --encoding"
             raise self.error(problem, line) from error
-        except OSError as error:
-            raise self.error(f"cannot read this file: {error.strerror or error}") from error
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            raise self.error(f"cannot read this file: {getattr(error, 'strerror', None) or error}") from error
+
+    def _decompress(self, file: BinaryIO) -> AbstractContextManager[BinaryIO]:
+        opener = COMPRESSED.get(self.path.suffix.lower())
+        return nullcontext(file) if opener is None else opener(file)
 
     def _decoder(self) -> codecs.IncrementalDecoder:
         encoding = self.options.encoding

@@ -21,6 +21,8 @@ class EncoderConfig(Config):
 
     name: str = "tiny"
     """Encoder: `tiny`, `lstm`, `hf:NAME_OR_PATH` (Hugging Face), or `run:PATH` (the encoder of another run)."""
+    size: Annotated[Literal["small", "base"], OnlyWith("name", ("tiny",))] = "small"
+    """`tiny`: sizes for training from scratch, or those of the shipped encoders, for pre-training on much text."""
     vectors: Annotated[Path | None, OnlyWith("name", ("lstm",))] = None
     """`lstm`: text file of pre-trained word vectors. None: random vectors."""
     pooling: Annotated[Literal["first", "mean"], _HF] = "first"

@@ -16,9 +16,11 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from torch import Tensor
 
 from lacuner.atomic import atomic_write
 from lacuner.errors import LacunerError, ModelFileError
+from lacuner.models.encoders.tiny import SPARSE_ROWS
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import AnyModel, MaskedLanguageModel
 from lacuner.models.safe_build import build_model
@@ -32,6 +34,8 @@ NAMES = "names.json"
 CONFIG = "config.json"
 MAX_JSON_BYTES = 64 << 20
 TOLERANCE = 1e-3
+_SCALE = ".scale"
+"""Ending of the tensor with the scales of a table that is stored in 8 bits."""
 REGRESSION_SENTENCES = (
     ("Mara", "Teel", "of", "Halden", "bought", "12.5", "kg", "of", "veltazine", "."),
     ("the", "BANK", "of", "New", "Vorn", "&", "Sons", "(", "est", ".", "1897", ")"),
@@ -42,8 +46,11 @@ REGRESSION_SENTENCES = (
 """Invented sentences in several scripts. Their scores are saved under the key `canaries`."""
 
 
-def save(tagger: AnyTagger | AnyModel, folder: str | PathLike[str]) -> dict[str, str]:
+def save(tagger: AnyTagger | AnyModel, folder: str | PathLike[str], compact: bool = False) -> dict[str, str]:
     """Write a tagger or a masked language model as a folder; returns the hash of each file.
+
+    With `compact`, large tables are stored in 8 bits with one scale per row, and all other weights in 16 bits. The
+    model itself then gets these rounded weights.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,9 +63,37 @@ def save(tagger: AnyTagger | AnyModel, folder: str | PathLike[str]) -> dict[str,
         return _write(Path(folder), {NAMES: names.encode()}, {})
     model = tagger.model if isinstance(tagger, Tagger) else tagger
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    if compact:
+        tensors = _round(tensors)
+        model.load_state_dict(_expand(tensors))
     files = {WEIGHTS: save_tensors(tensors), **{f"encoder/{n}": data for n, data in model.encoder.files().items()}}
     config = {"encoder": model.encoder.config(), "head": model.head.config(), "canaries": _regression_scores(model)}
     return _write(Path(folder), files, config)
+
+
+def _round(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights in 16 bits, large tables in 8 bits with a scale per row."""
+    rounded: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if tensor.dim() == 2 and len(tensor) >= SPARSE_ROWS:
+            scale = tensor.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127
+            rounded[name], rounded[name + _SCALE] = (tensor / scale).round().to(torch.int8), scale
+        else:
+            rounded[name] = tensor.half()
+    return rounded
+
+
+def _expand(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights in 32 bits, from those of `_round` or as they are."""
+    return {
+        name: tensor * tensors[name + _SCALE] if tensor.dtype == torch.int8 else _widen(tensor)
+        for name, tensor in tensors.items()
+        if not name.endswith(_SCALE)
+    }
+
+
+def _widen(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.dtype == torch.float16 else tensor
 
 
 def _write(folder: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> dict[str, str]:
@@ -92,7 +127,7 @@ def load_model(path: str | PathLike[str]) -> AnyModel | LookupTagger:
         raise ModelFileError("the list of files has no weights", file=folder / CONFIG)
     encoder_files = {name.removeprefix("encoder/"): data for name, data in files.items()}
     try:
-        model = build_model(config, encoder_files, load_tensors(weights))
+        model = build_model(config, encoder_files, _expand(load_tensors(weights)))
         model.eval()
         scores = _regression_scores(model)
     except LacunerError as error:

@@ -141,10 +141,9 @@ class Encoder(TorchModule, Protocol):
     """Words to vectors: an `nn.Module` with these methods."""
 
     is_transformer: bool
-    """True for a Hugging Face transformer, which wants fine-tuning settings (small learning rates, few epochs).
-
-    False for `tiny` and `lstm`, also after `lacuner pretrain`: they keep the settings of training from scratch.
-    """
+    """True for a Hugging Face transformer, which wants small learning rates and few epochs."""
+    is_pretrained: bool
+    """True if the weights come from pre-training: transformers, shipped encoders, runs of `lacuner pretrain`."""
 
     @property
     def width(self) -> int:

@@ -161,7 +161,7 @@ def unfit_reason(model: MaskedLanguageModel | None, sentences: Sequence[Sequence
     top5 = model.head.top5
     if top5 is None:  # not measured on held-out text: measure it here
         units = prepare_units(model, sentences[:MEASURED_SENTENCES])
-        top5 = measure_masked_lm(units, model, 0.15, False).row["top5"]
+        top5 = measure_masked_lm(units, model, 0.15, False)["top5"]
     if top5 < min_top5:
         return f"its top-5 accuracy on masked words is only {100 * top5:.0f} %"
     return None

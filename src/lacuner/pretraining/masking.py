@@ -17,7 +17,6 @@ from lacuner.models.inference import infer_batches
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.ragged import offsets_of, pad_rows, run_positions
 from lacuner.models.types import Batch, Features
-from lacuner.training.loop import DevMetrics
 from lacuner.training.steps import Step, StepLoss
 
 UNCHANGED = -1
@@ -39,6 +38,8 @@ class Units:
     """Index of the word, counted through all sentences, that each unit belongs to."""
     rows: np.ndarray | None
     """Word encoders: the feature rows of the vocabulary and, last, of the mask. None for sub-words."""
+    capitalised: np.ndarray
+    """Whether the word of each unit starts with an upper-case letter."""
 
     def collate(self, model: MaskedLanguageModel, indices: np.ndarray, inputs: np.ndarray) -> Batch:
         """A batch of sentences in which `inputs` `[units]` replaces units by id, except where it is `UNCHANGED`."""
@@ -76,7 +77,8 @@ def prepare_units(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]]
     sizes = np.diff(arrays["piece_offsets"])[arrays["row"]]
     ids = arrays["pieces"][run_positions(arrays["piece_offsets"][arrays["row"]], sizes)]
     word = np.repeat(np.arange(len(sizes)), sizes)
-    return Units(features, ids, offsets_of(features.costs), word, None)
+    upper = np.array([text[:1].isupper() for words in sentences for text in words], dtype=bool)[word]
+    return Units(features, ids, offsets_of(features.costs), word, None, upper)
 
 
 def _prepare_words(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]]) -> Units:
@@ -89,7 +91,8 @@ def _prepare_words(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]
     id_of_row[vocabulary_rows[:-1]] = np.arange(len(vocabulary))
     arrays = {**features.arrays, "row": words, "offsets": offsets[:-1]}
     corpus = replace(features, lengths=features.lengths[:-1], costs=features.costs[:-1], arrays=arrays)
-    return Units(corpus, id_of_row[words], offsets[:-1], np.arange(len(words)), vocabulary_rows)
+    upper = np.array([text[:1].isupper() for words in sentences for text in words], dtype=bool)
+    return Units(corpus, id_of_row[words], offsets[:-1], np.arange(len(words)), vocabulary_rows, upper)
 
 
 @dataclass(frozen=True)
@@ -100,15 +103,56 @@ class MaskedCorpus:
     targets: np.ndarray
 
 
-def mask_units(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> MaskedCorpus:
-    """Select a share of the units (or of the words) at random and mask them, with torch's generator."""
+@dataclass(frozen=True)
+class Masking:
+    """Which units are masked.
+
+    >>> Masking(rate=0.2).whole_words
+    False
+    """
+
+    rate: float = 0.15
+    """Share of the units to predict."""
+    whole_words: bool = False
+    """All sub-words of a word or none."""
+    names: float | None = None
+    """Share of the runs of capitalised words to predict, each run as a whole; None: they are words like all others."""
+    span: float = 1.0
+    """Mean number of neighbouring words that are masked together."""
+
+
+def mask_units(units: Units, model: MaskedLanguageModel, masking: Masking) -> MaskedCorpus:
+    """Select a share of the units at random and mask them, with torch's generator.
+
+    Units that are selected together form a run: a run of capitalised words, neighbouring words, or the sub-words of a
+    word.
+    """
     ids, head = units.ids, model.head
-    words = int(units.word[-1]) + 1 if len(units.word) else 0
-    chance = torch.rand(words).numpy()[units.word] if whole_words else torch.rand(len(ids)).numpy()
-    selected = (chance < rate) & (ids >= 0)
+    run, is_name = _find_runs(units, masking)
+    runs = int(run[-1]) + 1 if len(run) else 0
+    chance = torch.rand(runs).numpy()[run]
+    rate = masking.rate if masking.names is None else np.where(is_name, masking.names, masking.rate)
+    selected = chance < rate
+    if masking.names is None and masking.span == 1:
+        selected &= ids >= 0  # masking a word that is no target would only remove context
     action, other = torch.rand(len(ids)).numpy(), torch.randint(head.size, (len(ids),)).numpy()
     inputs = np.where(action < MASKED, head.mask, np.where(action < MASKED + RANDOM, other, UNCHANGED))
+    inputs = np.where(ids >= 0, inputs, head.mask)  # an unknown word must not betray the rest of its run
     return MaskedCorpus(np.where(selected, inputs, UNCHANGED), np.where(selected, ids, UNCHANGED))
+
+
+def _find_runs(units: Units, masking: Masking) -> tuple[np.ndarray, np.ndarray]:
+    """The run that each unit belongs to, and whether it is a run of capitalised words: both `[units]`."""
+    if masking.names is None and masking.span == 1:
+        return (units.word if masking.whole_words else np.arange(len(units.ids))), np.zeros(len(units.ids), dtype=bool)
+    first = np.zeros(len(units.ids), dtype=bool)
+    first[units.offsets[:-1][np.diff(units.offsets) > 0]] = True
+    # the first word of a sentence is capitalised whatever it is
+    name = units.capitalised & ~first if masking.names is not None else np.zeros(len(first), dtype=bool)
+    before = np.roll(name, 1)
+    alone = torch.rand(len(first)).numpy() < 1 / masking.span
+    starts = first | (name != before) | (~name & alone)
+    return np.cumsum(starts) - 1, name
 
 
 def masked_lm_step(units: Units, model: MaskedLanguageModel, masked: MaskedCorpus) -> Step:
@@ -135,7 +179,7 @@ def _at_targets(
     return vectors[:, : targets.shape[1]][at], torch.from_numpy(targets).to(device)[at]
 
 
-def measure_masked_lm(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> DevMetrics:
+def measure_masked_lm(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> dict[str, float]:
     """Top-1 and top-5 accuracy and perplexity when every unit is masked once, a share `rate` at a time.
 
     Units outside the vocabulary count as errors, but do not enter the perplexity.
@@ -153,8 +197,7 @@ def measure_masked_lm(units: Units, model: MaskedLanguageModel, rate: float, who
     known = int((units.ids >= 0).sum())
     top1, top5, loss = sums.tolist()
     count, perplexity = max(len(units.ids), 1), exp(min(loss / max(known, 1), 50.0))
-    row = {"top1": round(top1 / count, 6), "top5": round(top5 / count, 6), "perplexity": round(perplexity, 4)}
-    return DevMetrics(1 / perplexity, row)
+    return {"top1": round(top1 / count, 6), "top5": round(top5 / count, 6), "perplexity": round(perplexity, 4)}
 
 
 def _count_correct(units: Units, model: MaskedLanguageModel, masked: MaskedCorpus, indices: np.ndarray) -> np.ndarray:

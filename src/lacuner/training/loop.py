@@ -17,7 +17,14 @@ from lacuner.models.model import AnyModel, Model
 from lacuner.models.types import Features
 from lacuner.training.batches import epoch_batches
 from lacuner.training.config import TrainConfig
-from lacuner.training.optimizer import make_optimizer, optimizer_tensors, restore_optimizer, set_rate
+from lacuner.training.optimizer import (
+    clip_gradients,
+    gradients_of,
+    make_optimizers,
+    optimizer_tensors,
+    restore_optimizer,
+    set_rate,
+)
 from lacuner.training.run_folder import Row, Stage
 from lacuner.training.steps import MakeStep, Step
 
@@ -44,7 +51,7 @@ class _Progress:
 
 def fit(
     model: AnyModel,
-    features: Features,
+    features: Features | Callable[[int], Features],
     make_step: MakeStep,
     config: TrainConfig,
     stage: Stage,
@@ -55,7 +62,8 @@ def fit(
 
     With `dev` the weights of the epoch with the best dev F1 (or other criterion) are kept, without it the last. For a
     model that is trained already, `keep_start` makes its initial weights a candidate too. If the stage is finished,
-    its weights are loaded; if it was interrupted, it resumes and ends with the same weights.
+    its weights are loaded; if it was interrupted, it resumes and ends with the same weights. `features` may be a
+    function of the epoch, if each epoch trains on other data.
     """
     if stage.finished:
         return load_weights(model, stage)
@@ -68,7 +76,8 @@ def fit(
             if initial.best:  # initial weights are a candidate only if they score above 0 on dev
                 progress = replace(initial, epoch=0)
         while progress.epoch < config.epochs and not _out_of_patience(progress, config):
-            trainer.epoch(progress, _seeded_step(make_step, progress.epoch, stage), dev)
+            due = (progress.epoch + 1) % config.dev_every == 0 or progress.epoch + 1 == config.epochs
+            trainer.epoch(progress, _seeded_step(make_step, progress.epoch, stage), dev if due else None)
     if dev is not None and progress.best_weights:
         model.load_state_dict(progress.best_weights)
     stage.finish({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, {"rows": progress.rows})
@@ -116,13 +125,15 @@ def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 class _Trainer:
     """Model, optimiser and device of one `fit`."""
 
-    def __init__(self, model: AnyModel, features: Features, config: TrainConfig, stage: Stage) -> None:
+    def __init__(
+        self, model: AnyModel, features: Features | Callable[[int], Features], config: TrainConfig, stage: Stage
+    ) -> None:
         if config.learning_rate is None or config.head_learning_rate is None or config.budget is None:
             raise TrainingError("learning rates and batch budget must be resolved before training")
         self.model, self.features, self.config, self.stage = model, features, config, stage
         self.device = torch.device("cuda" if config.device == "auto" and torch.cuda.is_available() else "cpu")
         model.to(self.device)
-        self.optimizer = make_optimizer(model, config.learning_rate, config.head_learning_rate, config.weight_decay)
+        self.optimizers = make_optimizers(model, config.learning_rate, config.head_learning_rate, config.weight_decay)
         self.budget = config.budget
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.last_checkpoint = time.monotonic()
@@ -132,15 +143,16 @@ class _Trainer:
         """Train one epoch, or what is left of it."""
         config, start = self.config, time.monotonic()
         seed = self.stage.seed("epoch", progress.epoch)
-        batches = epoch_batches(self.features.costs, self.budget, seed)
+        features = self.features if isinstance(self.features, Features) else self.features(progress.epoch)
+        batches = epoch_batches(features.costs, self.budget, seed)
         if progress.batch == 0:
             torch.manual_seed(seed)
             progress.sums = [0.0, 0.0, 0.0, 0.0]
-        words = sum(int(self.features.lengths[indices].sum()) for indices in batches[progress.batch :])
+        words = sum(int(features.lengths[indices].sum()) for indices in batches[progress.batch :])
         self.model.train()
         while progress.batch < len(batches):
             fraction = (progress.epoch + (progress.batch + 0.5) / len(batches)) / config.epochs
-            set_rate(self.optimizer, fraction, config.warmup)
+            set_rate(self.optimizers, fraction, config.warmup)
             sums = self._update(step, batches[progress.batch], progress.epoch)
             progress.sums = [a + b for a, b in zip(progress.sums, sums, strict=True)]
             progress.batch += 1
@@ -179,7 +191,7 @@ class _Trainer:
         """One optimiser step. If memory runs out, the batch is halved and gradients are accumulated."""
         parts = [indices]
         while True:
-            self.optimizer.zero_grad(set_to_none=True)
+            self.optimizers.zero_grad()
             sums = np.zeros(4)
             try:
                 for part in parts:
@@ -195,10 +207,10 @@ class _Trainer:
         if not math.isfinite(loss):
             raise TrainingError(f"the loss is not a number in epoch {epoch + 1}: try a lower train.learning_rate")
         if known:
-            gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+            gradients = gradients_of(self.parameters)
             torch._foreach_div_(gradients, count)  # the mean over the whole batch, however it was split
-            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
-            self.optimizer.step()
+            clip_gradients(gradients, self.config.clip)
+            self.optimizers.step()
         return loss, count, known, positions
 
     def _backward(self, step: Step, indices: np.ndarray) -> np.ndarray:
@@ -216,7 +228,7 @@ class _Trainer:
         """Write a checkpoint: everything that the rest of the training depends on."""
         tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         tensors |= {f"best.{name}": tensor for name, tensor in progress.best_weights.items()}
-        tensors |= optimizer_tensors(self.optimizer)
+        tensors |= optimizer_tensors(self.optimizers)
         tensors["random"] = torch.get_rng_state()
         if torch.cuda.is_available():
             tensors["random.cuda"] = torch.cuda.get_rng_state()
@@ -229,7 +241,7 @@ class _Trainer:
         if not state:
             return _Progress()
         self.model.load_state_dict(_with_prefix(tensors, "model."))
-        restore_optimizer(self.optimizer, tensors)
+        restore_optimizer(self.optimizers, tensors)
         torch.set_rng_state(tensors["random"])
         if "random.cuda" in tensors and torch.cuda.is_available():
             torch.cuda.set_rng_state(tensors["random.cuda"])

@@ -14,7 +14,7 @@ from lacuner.data import Document
 from lacuner.errors import ConfigError, LacunerError, ModelFileError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders.lstm import build_lstm, lstm_from_words
-from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.encoders.tiny import BASE, TinyConfig, TinyEncoder
 from lacuner.models.types import Encoder
 
 Settings = Mapping[str, Any]
@@ -80,7 +80,7 @@ def _run_is_transformer(place: str) -> bool:
 ENCODERS: dict[str, EncoderRow] = {
     "tiny": EncoderRow(
         "tiny",
-        lambda config, place, docs: TinyEncoder(),
+        lambda config, place, docs: TinyEncoder(BASE if config.size == "base" else TinyConfig()),
         kind="tiny",
         build=lambda settings, files: TinyEncoder(TinyConfig(**settings)),
     ),

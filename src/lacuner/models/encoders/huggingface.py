@@ -45,6 +45,7 @@ class HuggingFaceEncoder(nn.Module):
     """A transformer over sub-words, with one vector per word. Open one with `open_huggingface`."""
 
     is_transformer = True
+    is_pretrained = True
 
     def __init__(self, model: Any, tokenizer: Tokenizer, ids: Mapping[str, int], settings: HuggingFaceConfig) -> None:
         super().__init__()

@@ -39,6 +39,8 @@ class LSTMConfig:
     """Share of words replaced by the unknown word in training, so that its embedding is trained."""
     words: tuple[str, ...] = ()
     characters: tuple[str, ...] = ()
+    pretrained: bool = False
+    """Whether the weights come from pre-training."""
 
     def __post_init__(self) -> None:
         for name, least in {"width": 2, "layers": 1, "word": 1, "character": 1}.items():
@@ -57,6 +59,7 @@ class LSTMEncoder(nn.Module):
     def __init__(self, settings: LSTMConfig) -> None:
         super().__init__()
         self.settings = settings
+        self.is_pretrained = settings.pretrained
         self.words = nn.Embedding(1 + len(settings.words), settings.word)
         self.characters = nn.Embedding(2 + len(settings.characters), settings.character, padding_idx=_PADDING)
         self.spelling = nn.Conv1d(settings.character, settings.character, 3, padding=1)
@@ -123,7 +126,7 @@ class LSTMEncoder(nn.Module):
 
     def config(self) -> dict[str, Any]:
         vocabulary = {"words": list(self.settings.words), "characters": list(self.settings.characters)}
-        return {"kind": "lstm", **asdict(self.settings), **vocabulary}
+        return {"kind": "lstm", **asdict(self.settings), **vocabulary, "pretrained": self.is_pretrained}
 
     def files(self) -> dict[str, bytes]:
         return {}
