@@ -103,7 +103,7 @@ def annotate(
     pairs = align_partial(_read_gold(gold_reader), weak) if gold_reader else ((None, doc) for doc in weak)
     weak = _collect(pairs, unseen, examples, precision, noise_meter)
     lost = write(weak, out)  # nothing runs before `write` pulls the stream
-    measurement = noise_meter.result() if gold else None
+    measured, measurement = (precision, noise_meter.result()) if gold else (None, None)
     missing = loaded.missing_documents(unseen)
     annotation = AnnotationReport(
         title=f"Weak labels of {corpus.name}",
@@ -112,10 +112,7 @@ def annotate(
         sources=loaded.sources,
         examples=examples,
         lint_rows=[
-            row
-            for source in loaded.sources
-            if source.entries
-            for row in lint_source(source, statistics, precision if gold else None)
+            row for source in loaded.sources if source.entries for row in lint_source(source, statistics, measured)
         ],
         gold_scores=measurement.as_json() if measurement else None,
         lost={"reading": reader.lost, "writing": lost},
