@@ -9,8 +9,7 @@ from lacuner.models.types import Targets, TokenScores
 def squared_error(scores: TokenScores, targets: Targets) -> Tensor:
     """`sum_c (p_c - y_c)^2` over the tags of a word, one number per word, in the shape of `targets.labels`.
 
-    What it does: squared distance between probabilities and target, times the weight, where the label is known, 0
-        elsewhere. It is at most 2, which limits the effect of a wrong label.
+    What it does: at most 2 per known word, which limits the effect of a wrong label; 0 where the label is unknown.
     Assumes: wrong labels are random, right ones are not.
     Departs from the authors: a sum over the tags, not a mean.
     Reference: Ghosh et al. (2017), "Robust loss functions under label noise for deep neural networks".
@@ -23,9 +22,6 @@ def squared_error(scores: TokenScores, targets: Targets) -> Tensor:
     """
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
     probs = functional.softmax(scores.logits[at], dim=-1)
-    if targets.probs is None:
-        expected = functional.one_hot(targets.labels[at], probs.shape[-1]).to(probs.dtype)
-    else:
-        expected = targets.probs[at].to(probs.dtype)
-    losses = (probs - expected).square().sum(dim=-1)
+    expected = functional.one_hot(targets.labels[at], probs.shape[-1]) if targets.probs is None else targets.probs[at]
+    losses = (probs - expected.to(probs.dtype)).square().sum(dim=-1)
     return losses.new_zeros(targets.labels.shape).index_put(at, losses * targets.weight[at])

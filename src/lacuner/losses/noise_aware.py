@@ -14,10 +14,9 @@ _HALF = log(2)
 def noise_aware_loss(scores: CRFScores, targets: Targets, confidence: Tensor) -> Tensor:
     """`C * -log P + (1 - C) * -log (1 - P)`, one number per sentence; `P` is the probability of its known labels.
 
-    What it does: `confidence` `[batch]` is the probability `C` that all labels of a sentence are right. Where it is 1
-        the loss is that of the CRF, and the second term is not computed. The minimum is at `P = C`.
-    Assumes: confidences are calibrated. A sentence without known words has loss 0. `1 - P` of a long sentence is the
-        difference of two large sums, so it is computed in double precision.
+    What it does: `confidence` `[batch]` is the probability `C` that all labels of a sentence are right; the minimum is
+        at `P = C`. `1 - P` of a long sentence is the difference of two large sums: it is computed in double precision.
+    Assumes: confidences are calibrated.
     Departs from the authors: where words are unknown, `P` sums over all sequences that agree with the known words.
     Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled
         data" (NEEDLE).

@@ -23,15 +23,13 @@ def nrces_loss(
     """One number per span, in the shape of `targets.labels`; 0 where the label is unknown.
 
     What it does: labeled spans have cross-entropy (`ce`), other known spans `beta * CE + (1 - beta) * S` (`faded`)
-        with a bounded S: `1 - sigma(z_O)` (`bounded`), `1 - sigma(z_O - logsumexp of the types) = 1 - p_O` (`margin`,
-        which does not change when a constant is added to all scores), or `sigma(z_O)` (`printed`). Confident entities
-        are no longer pushed towards O.
+        with a bounded S: `1 - sigma(z_O)` (`bounded`), `1 - sigma(z_O - logsumexp of the types) = 1 - p_O` (`margin`),
+        or `sigma(z_O)` (`printed`). Confident entities are no longer pushed towards O.
     Assumes: labels are right; among unlabeled spans the model learns the common cases before the mistakes.
     Departs from the authors: `printed` is their formula, whose gradient pushes O down where O is the label; the other
-        two do what the text says. `margin` is the default because with `tiny` it lost least where no label is missing
-        and was no worse where most are, on the dev data of one corpus (benchmarks/nrces.toml has all three). For the
-        ablations `positives` and `negatives` are `ce`, `faded` or the sum of `both`; for a labeled span S uses the
-        logit of its label instead of O's.
+        two do what the text says. With `tiny`, `margin` lost least where no label is missing and was no worse where
+        most are, on the dev data of one corpus. `both` is the sum of `ce` and `faded` (an ablation); for a labeled span
+        S uses the logit of its label instead of O's.
     Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition".
 
     >>> logits = torch.tensor([[[[0.0, 9.0]]]])  # a span that looks like an entity, and has no label

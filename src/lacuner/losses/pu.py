@@ -10,13 +10,11 @@ def pu_risk(scores: TokenScores, targets: Targets, ratio: Tensor, positive: floa
     """Non-negative risk of each class against all others, one number per class except O.
 
     What it does: `positive * pi R_P(+) + max(beta, R_U(-) - pi R_P(-))` per class, with the bounded loss `1 - p` for a
-        word that should have the class and `p` for one that should not; `p` is the softmax. All known words are the
-        unlabeled sample, those labeled with the class the positive sample. `ratio` `[classes]` is the class prior
-        `pi` divided by the share of labeled words. Means are over all words, so batches without a positive word are
-        no special case.
+        word that should have the class and `p` for one that should not. All known words are the unlabeled sample,
+        those labeled with the class the positive sample. `ratio` `[classes]` is the class prior `pi` divided by the
+        share of labeled words. Means are over all words, so batches without a positive word are no special case.
     Assumes: labels are right, and missing at random within a class; the prior is right.
-    Departs from the authors: they train one binary model per class; here the classes share all but the last layer, and
-        one softmax. The risk is estimated per batch, as theirs is.
+    Departs from the authors: they train one binary model per class; ours share one softmax.
     Reference: Kiryo et al. (2017), "Positive-unlabeled learning with non-negative risk estimator"; Peng et al. (2019),
         "Distantly supervised named entity recognition using positive-unlabeled learning".
 

@@ -11,9 +11,8 @@ def weighted_crf_loss(scores: CRFScores, targets: Targets) -> Tensor:
     """Negative log-likelihood weighted by a distribution `q` over each unknown word's tags, one number per sentence.
 
     What it does: `-log sum_y q(y) p(y)` over the tag sequences that agree with the known words; `q(y)` is the product
-        of `targets.probs` over the unknown words. With all of `q` on one sequence it is the CRF's likelihood of that
-        sequence; with a uniform `q` it is that of the partial CRF, up to a constant. Unknown words without `q` (a row
-        of zeros) weight all tags alike.
+        of `targets.probs` over the unknown words; a uniform `q` gives the partial CRF, up to a constant. Unknown words
+        without `q` (a row of zeros) weight all tags alike.
     Assumes: known labels are right.
     Departs from the authors: nothing that this function decides.
     Reference: Jie et al. (2019), "Better modeling of incomplete annotations for named entity recognition".

@@ -1,10 +1,9 @@
 """The recipes: one file per paper or baseline, listed by hand.
 
-A recipe is a module with `NEEDS` (the data it cannot do without; dev is always optional), `GROUP` (one of
-`recommended`, `other methods`, `baselines` and `for experiments`) and `PAPER` (authors and year, or empty), which
-`lacuner recipes` lists, `Config` and `train(splits, config, run) -> Tagger`. A recipe that calls `train_members` also
-has `train_member(splits, config, run, number)`, which child processes call. It never sees any other data. Its docstring
-has fixed headings, which `lacuner recipes NAME` shows.
+A recipe is a module with `NEEDS` (the data it cannot do without; dev is optional, and it sees no other data), `GROUP`
+and `PAPER`, which `lacuner recipes` lists, `Config` and `train(splits, config, run) -> Tagger`. A recipe that calls
+`train_members` also has `train_member(splits, config, run, number)`, which child processes call. Its docstring has
+fixed headings, which `lacuner recipes NAME` shows.
 """
 
 from types import ModuleType

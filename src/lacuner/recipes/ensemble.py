@@ -82,11 +82,10 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
     # 3. one model that learns them
     data = soft_label_set(weak.as_complete, model, probs, weight_types=True)
-    step = distillation_step(data)
     threshold = config.lenient if config.head.threshold == "dev" and not splits.dev else config.head.threshold
     epochs = config.last_epochs or 2 * config.train.epochs
-    selection = Selection(splits.dev, threshold)
-    return Tagger(train_stage(data, lambda _: step, config.train.with_epochs(epochs), run, selection).model)
+    selection, settings = Selection(splits.dev, threshold), config.train.with_epochs(epochs)
+    return Tagger(train_stage(data, lambda _: distillation_step(data), settings, run, selection).model)
 
 
 def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
@@ -119,10 +118,7 @@ def scale_to_count(probs: Tensor, count: float) -> Tensor:
     """Scale the entity odds of all spans by one factor so that the entity probabilities sum to about `count`.
 
     Sampled negatives inflate the odds, and missing labels that were sampled deflate them, both by a constant factor.
-
-    Args:
-        probs: `[spans, classes]`, the probabilities of O and of each type.
-        count: the expected number of entities.
+    `probs` `[spans, classes]` are the probabilities of O and of each type.
 
     >>> scale_to_count(torch.tensor([[0.5, 0.5], [0.5, 0.5]]), 0.5)[:, 1].round(decimals=2)
     tensor([0.2500, 0.2500])

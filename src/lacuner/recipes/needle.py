@@ -21,9 +21,9 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -103,9 +103,8 @@ class Config(RecipeConfig):
     """Rounds of stages II and III; the second completes the labels with the model of the first."""
 
 
-@dataclass
-class _Task:
-    """What all stages share. The calibration of the model's own scores is computed once, when it is needed."""
+class _Task(NamedTuple):
+    """What all stages share."""
 
     gold: Sequence[Document]
     weak: Sequence[Document]
@@ -115,7 +114,6 @@ class _Task:
     model: Model
     gold_data: TrainingSet
     noise_aware: bool
-    own_calibration: Calibration | None = None
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
@@ -190,20 +188,17 @@ def _train_on_completed(task: _Task, number: int) -> None:
 
 def _calibrate_own(task: _Task) -> Calibration:
     """Calibrate the scores of models like that of stage I on gold that they have not seen (out-of-fold)."""
-    if task.own_calibration is None:
-        folds = task.config.parts
-        fold_of = assign_folds(task.gold, folds)
-        scores, correct = [np.zeros(0)], [np.zeros(0, dtype=bool)]
-        for fold in range(folds if len(task.gold) < ENOUGH_GOLD else 1):
-            held_out = select_complete([doc for doc, other in zip(task.gold, fold_of, strict=True) if other == fold])
-            tagger = _train_fold(task, fold_of != fold, f"calibrate/{fold + 1}") if held_out else None
-            if tagger is not None:
-                predicted, fold_scores = predict_with_confidence(tagger, held_out)
-                scores.append(fold_scores)
-                correct.append(exact_match(held_out, predicted))
-        calibration = calibrate(np.concatenate(scores), np.concatenate(correct), task.config.bins)
-        task.own_calibration = _log_calibration(task, calibration)
-    return task.own_calibration
+    folds = task.config.parts
+    fold_of = assign_folds(task.gold, folds)
+    scores, correct = [np.zeros(0)], [np.zeros(0, dtype=bool)]
+    for fold in range(folds if len(task.gold) < ENOUGH_GOLD else 1):
+        held_out = select_complete([doc for doc, other in zip(task.gold, fold_of, strict=True) if other == fold])
+        tagger = _train_fold(task, fold_of != fold, f"calibrate/{fold + 1}") if held_out else None
+        if tagger is not None:
+            predicted, fold_scores = predict_with_confidence(tagger, held_out)
+            scores.append(fold_scores)
+            correct.append(exact_match(held_out, predicted))
+    return _log_calibration(task, calibrate(np.concatenate(scores), np.concatenate(correct), task.config.bins))
 
 
 def _train_fold(task: _Task, chosen: np.ndarray, name: str) -> Tagger | None:

@@ -23,14 +23,12 @@ from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field
-from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Lost, Splits
 from lacuner.losses.nrces import Part, Sigmoid, nrces_loss
 from lacuner.models.config import SpanHeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.models.types import SpanScores, Targets
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import weak_training_set
 from lacuner.training.run_folder import Run
@@ -72,6 +70,7 @@ class Config(RecipeConfig):
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak`."""
     docs, ablation = splits.weak or (), config.ablation
+    switches = ablation.sigmoid, ablation.positives, ablation.negatives
 
     def train_with(w: float, name: str) -> StageResult:
         lost = Lost()
@@ -83,11 +82,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
         def make_step(epoch: int) -> Step:
             beta = exp(-epoch / w)
-
-            def loss(scores: SpanScores, targets: Targets) -> Tensor:
-                return nrces_loss(scores, targets, beta, ablation.sigmoid, ablation.positives, ablation.negatives)
-
-            return loss_step(weak.as_annotated, loss)
+            return loss_step(weak.as_annotated, lambda scores, targets: nrces_loss(scores, targets, beta, *switches))
 
         selection = Selection(splits.dev, config.head.threshold)
         return train_stage(weak.as_annotated, make_step, config.train, run, selection, name)

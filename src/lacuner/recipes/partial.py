@@ -16,6 +16,7 @@ Reference: Tsuboi et al. (2008), "Training conditional random fields using incom
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from pydantic import Field
 
@@ -64,12 +65,9 @@ def frequent_unlabeled_words(docs: Sequence[Document], frequent: int) -> set[str
 
 def _reject_words(doc: Document, negatives: set[str]) -> Document:
     """The document with every run of negative words, and so every span inside it, ruled out."""
-    rejected: list[Span] = []
-    in_run = False
-    for start, end in words_of(doc):
-        was_in_run, in_run = in_run, doc.text[start:end].casefold() in negatives
-        if in_run and was_in_run:
-            rejected[-1] = rejected[-1]._replace(end=end)
-        elif in_run:
-            rejected.append(Span(start, end, ""))
+    rejected = []
+    for is_negative, run in groupby(words_of(doc), lambda word: doc.text[slice(*word)].casefold() in negatives):
+        if is_negative:
+            words = list(run)
+            rejected.append(Span(words[0][0], words[-1][1], ""))
     return replace(doc, rejected=(*doc.rejected, *rejected))

@@ -50,7 +50,7 @@ from lacuner.techniques.self_training import sharpen
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.parallel import train_members
-from lacuner.training.run_folder import Row, Run
+from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, cached_tensors, load_stage, new_model, train_stage
 from lacuner.training.steps import Step, loss_step
 
@@ -60,14 +60,7 @@ PAPER = "Meng et al., 2021"
 
 PRESETS: dict[str, dict[str, Any]] = {
     # the paper's
-    "tokens": {
-        "head": {"kind": "entity_type"},
-        "models": 5,
-        "q": 0.7,
-        "tau": 0.7,
-        "guard": 0.9,
-        "drop_unlabeled": 0.5,
-    },
+    "tokens": {"head": {"kind": "entity_type"}, "models": 5, "q": 0.7, "tau": 0.7, "guard": 0.9, "drop_unlabeled": 0.5},
     # tuned with `tiny` on the dev data of Wikigold, BC5CDR and the demo corpus. Entities are a few per cent of all
     # spans: they are learned late, and with a larger q hardly at all. If the model rejects a type in a quarter of its
     # places, it has more likely not learned it yet.
@@ -247,10 +240,7 @@ def _is_counted(targets: Targets) -> Tensor:
 
 
 def _gce_loss(scores: EntityTypeScores | SpanScores, targets: Targets, q: float) -> Tensor:
-    """Mean entity loss over counted positions plus mean type loss over labeled ones.
-
-    Multiplied by the number of words, which `loss_step` divides by.
-    """
+    """Mean entity loss over counted positions plus mean type loss over labeled ones, times the number of words."""
     joint = split_entity_and_type(scores)
     entity, types = entity_type_gce_loss(joint, targets, q)
     typed = (targets.known & (targets.labels > 0) & (targets.weight > 0)).sum()
@@ -289,12 +279,10 @@ def _load_robust(task: Task, name: str) -> tuple[Model, dict[int, np.ndarray]]:
     """A finished noise-robust model, and which positions it had removed, by epoch."""
     config, run = task.config, task.run
     model = new_model(config, task.docs, run, name)
-    rows: list[Row] = load_stage(run, name, model) or []
-    if not config.ablation.removal:
-        return model, {}
+    rows = load_stage(run, name, model) or []
     seen = task.weak.as_complete.targets.known & ~_dropped(task, name)
     removed = {}
-    for epoch in [row["epoch"] for row in rows if row["epoch"] >= config.removal_after]:
+    for epoch in [row["epoch"] for row in rows if config.ablation.removal and row["epoch"] >= config.removal_after]:
         removed[epoch] = (seen & ~run.stage(f"{name}/removed/{epoch}").tensors["kept"]).numpy()
     return model, removed
 

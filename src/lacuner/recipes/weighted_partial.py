@@ -34,7 +34,7 @@ from lacuner.training.config import RecipeConfig, TrainConfig
 from lacuner.training.dataset import TrainingSet, assign_folds, weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, new_model, train_stage
-from lacuner.training.steps import Step, loss_step
+from lacuner.training.steps import loss_step
 
 NEEDS = ("weak",)
 GROUP = "other methods"
@@ -80,8 +80,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
 
 def _train(data: TrainingSet, train: TrainConfig, run: Run, selection: Selection, name: str) -> None:
-    step: Step = loss_step(data, weighted_crf_loss, known=_has_target)
-    train_stage(data, lambda _: step, train, run, selection, name)
+    train_stage(data, lambda _: loss_step(data, weighted_crf_loss, known=_has_target), train, run, selection, name)
 
 
 def _has_target(targets: Targets) -> Tensor:

@@ -1,9 +1,8 @@
 """Sampling of non-overlapping spans that are trained as non-entities, for a whole corpus at once.
 
-What it does: each sentence asks for some spans. All spans of free words up to a width are candidates; they are drawn
-    one after another, and a span that overlaps an accepted one is skipped, until there are enough or no candidate is
-    left. Drawing from the number of candidates that start at each word avoids a list of all of them, which has one row
-    per word and width.
+What it does: all spans of free words up to a width are candidates; they are drawn one after another, and a span that
+    overlaps an accepted one is skipped, until there are enough or no candidate is left. Drawing from the number of
+    candidates that start at each word avoids a list of all of them.
 Assumes: few of the free words belong to entities.
 Departs from the authors: spans are at most as wide as the widest entity; the paper's formula is damaged.
 Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for enhancing named entity recognition

@@ -1,9 +1,8 @@
 """Negative sampling: which unlabeled spans of a batch are used as negatives.
 
-What it does: each candidate gets a random key, its log weight plus Gumbel noise; the candidates with the highest keys
-    of a sentence are taken. That is sampling without replacement in proportion to the weights. `uniform` gives all
-    candidates the same weight; `weighted` prefers uncertain spans that do not look like entities: `u (1 + v)^mu`, with
-    the entropy `u` and the margin `v` of O over the best class.
+What it does: the candidates of a sentence with the highest random keys (log weight plus Gumbel noise) are taken, which
+    is sampling without replacement in proportion to the weights. `weighted` prefers uncertain spans that do not look
+    like entities: `u (1 + v)^mu`, with the entropy `u` and the margin `v` of O over the best class.
 Assumes: few unlabeled spans are entities, so that a small sample rarely contains one.
 Departs from the authors: they sample span by span in Python; the distribution is the same. The paper does not say
     whether O itself belongs to the classes over which `v` is taken: `margin` has both readings.

@@ -15,13 +15,10 @@ from lacuner.training.steps import Step, StepLoss
 
 
 def soft_label_set(data: TrainingSet, student: Model, probs: Tensor, weight_types: bool = False) -> TrainingSet:
-    """A training set with soft labels; positions that `data` leaves unknown stay unknown.
+    """A training set for a student with soft labels; positions that `data` leaves unknown stay unknown.
 
-    Args:
-        data: the prepared documents.
-        student: the model to train.
-        probs: `[words, 1 + types]` or `[words, widths, 1 + types]`, the probabilities of O and of each type.
-        weight_types: weight the type loss by the entity probability instead of equally everywhere.
+    `probs` `[words, 1 + types]` or `[words, widths, 1 + types]` are the probabilities of O and of each type. With
+    `weight_types` the type loss is weighted by the entity probability instead of equally everywhere.
     """
     weight = 1 - probs[..., 0] if weight_types else torch.ones(probs.shape[:-1])
     return replace(data, model=student, targets=replace(data.targets, weight=weight, probs=probs.clone()))

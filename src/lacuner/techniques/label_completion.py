@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -18,10 +18,9 @@ from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.evaluate.calibration import Calibration
 from lacuner.models.heads.crf import CRFHead, log_likelihood, viterbi
 from lacuner.models.inference import score_batches
-from lacuner.models.model import Model
 from lacuner.models.storage import AnyTagger
 from lacuner.models.tagger import Tagger, assemble
-from lacuner.models.types import CRFScores, Features, Targets
+from lacuner.models.types import CRFScores, Targets
 from lacuner.models.windows import cut_sentences
 
 SOURCE = "completion"
@@ -43,20 +42,18 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Completion:
-    """Completed weak documents; all lists and arrays are aligned."""
+    """Completed weak documents, and the same with weak labels only (`weak`) and with predictions only (`pseudo`).
+
+    For each of them, the model's confidence in the document as a whole, and the share of its words with a weak label.
+    `counts` has what was done, by the keys of `REASONS`.
+    """
 
     docs: list[Document]
-    """The completed documents."""
     weak: list[Document]
-    """The documents with their weak labels only."""
     pseudo: list[Document]
-    """The documents with the model's predictions only."""
     scores: np.ndarray
-    """The model's confidence in each document as a whole, `[documents]`."""
     labeled_share: np.ndarray
-    """Share of each document's words with a weak label, `[documents]`."""
     counts: Counter[str]
-    """What was done, by the keys of `REASONS`."""
 
     def __str__(self) -> str:
         steps = "; ".join(f"{what}: {self.counts[name]:,}" for name, what in REASONS.items() if self.counts[name])
@@ -68,11 +65,8 @@ def complete_weak(
 ) -> Completion:
     """Complete weak documents with a tagger's predictions; documents without any label are skipped.
 
-    Args:
-        tagger: predicts what the labels lack.
-        weak: the documents; those marked complete stay as they are.
-        broken: repair or drop a document in which a weak label interrupts a predicted entity of another type.
-        sure: minimum probability of an added entity; the words of others become unsure.
+    Documents marked complete stay as they are. `broken`: repair or drop a document in which a weak label interrupts a
+    predicted entity of another type. `sure`: minimum probability of an added entity; words of others become unsure.
     """
     labeled = [doc for doc in weak if doc.spans or doc.complete]
     completion = complete_all(labeled, *predict_with_confidence(tagger, labeled), broken, sure)
@@ -182,35 +176,26 @@ def predict_with_confidence(tagger: AnyTagger, docs: Sequence[Document]) -> tupl
     sentences = cut_sentences(docs, tagger.model.encoder)
     features = tagger.model.encoder.prepare(sentences.words)
     predicted = list(assemble(docs, sentences, tagger.decode(features), tagger.labels))
-    logs = np.zeros(len(docs))
-    np.add.at(logs, sentences.document, _best_sequence_logs(tagger.model, features))
-    return predicted, np.exp(np.minimum(logs, 0.0))
+    by_sentence, by_document = np.zeros(len(features)), np.zeros(len(docs))
+    for indices, logs in score_batches(tagger.model, features, _best_sequence_logs):
+        by_sentence[indices] = logs
+    np.add.at(by_document, sentences.document, by_sentence)
+    return predicted, np.exp(np.minimum(by_document, 0.0))
 
 
-def _best_sequence_logs(model: Model, features: Features) -> np.ndarray:
-    """The log probability of each sentence's best tag sequence, `[sentences]`."""
-    logs = np.zeros(len(features))
-
-    def extract(scores: CRFScores) -> np.ndarray:
-        path = viterbi(scores)
-        best = Targets(path, scores.mask, torch.ones(path.shape, device=path.device))
-        values: np.ndarray = log_likelihood(scores, best).double().cpu().numpy()
-        return values
-
-    for indices, values in score_batches(model, features, extract):
-        logs[indices] = values
+def _best_sequence_logs(scores: CRFScores) -> np.ndarray:
+    """The log probability of each sentence's best tag sequence, `[batch]`."""
+    path = viterbi(scores)
+    best = Targets(path, scores.mask, torch.ones(path.shape, device=path.device))
+    logs: np.ndarray = log_likelihood(scores, best).double().cpu().numpy()
     return logs
 
 
-def count_labels(docs: Iterable[Document]) -> dict[str, Any]:
+def count_labels(docs: Sequence[Document]) -> dict[str, Any]:
     """Number of documents, words, and entities by label."""
-    labels: Counter[str] = Counter()
-    documents = words = 0
-    for doc in docs:
-        documents += 1
-        words += len(words_of(doc))
-        labels.update(span.label for span in doc.spans)
-    return {"documents": documents, "words": words, "entities": dict(sorted(labels.items()))}
+    labels = Counter(span.label for doc in docs for span in doc.spans)
+    words = sum(len(words_of(doc)) for doc in docs)
+    return {"documents": len(docs), "words": words, "entities": dict(sorted(labels.items()))}
 
 
 def write_completed(
@@ -235,9 +220,7 @@ def write_confidence(folder: Path, calibration: Calibration, confidence: np.ndar
     """Write the calibration bins and the quartiles of the confidences; `lacuner audit completion` plots them."""
     suffix = "" if round_ == 1 else f"-{round_}"
     quartiles = np.quantile(confidence, (0, 0.25, 0.5, 0.75, 1)).round(6).tolist() if len(confidence) else []
-    row = {
-        "calibration": calibration.as_json(),
-        "confidence": {"sentences": len(confidence), "quartiles": quartiles},
-    }
+    summary = {"sentences": len(confidence), "quartiles": quartiles}
+    row = {"calibration": calibration.as_json(), "confidence": summary}
     with atomic_write(folder / f"confidence{suffix}.json") as stream:
         stream.write((json.dumps(row, indent=1) + "\n").encode())

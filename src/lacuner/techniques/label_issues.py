@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,10 +104,10 @@ def context(issue: LabelIssue) -> str:
     return " ".join(f"{before}[{text[start:end]}]{after}".split())
 
 
-def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write one row per line, as JSON."""
+def write_label_issues(issues: Iterable[LabelIssue], path: Path) -> None:
+    """Write one issue per line, as JSON."""
     with atomic_write(path) as stream:
-        stream.writelines((json.dumps(row, ensure_ascii=False) + "\n").encode() for row in rows)
+        stream.writelines((json.dumps(issue.as_json(), ensure_ascii=False) + "\n").encode() for issue in issues)
 
 
 def write_missing_names(issues: LabelIssues, path: Path) -> None:

@@ -1,6 +1,7 @@
 """Label removal: which words were filtered out of training, written as spans for people to look at."""
 
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
-from lacuner.techniques.label_issues import LabelIssue, write_rows
+from lacuner.techniques.label_issues import LabelIssue, write_label_issues
 from lacuner.training.dataset import TrainingSet, WeakTrainingSet
 
 VALUES = "o_values.safetensors"
@@ -52,9 +53,7 @@ def write_removed_tokens(
     lowest = span_minimum(o_values[epoch], first, last)
     spans = zip(document[first], start[first], end[last - 1], lowest, strict=True)
     issues = [LabelIssue("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
-    write_rows(
-        (issue.as_json() for issue in sorted(issues, key=lambda issue: issue.span.score or 0.0)), folder / REMOVED
-    )
+    write_label_issues(sorted(issues, key=lambda issue: issue.span.score or 0.0), folder / REMOVED)
 
 
 def write_removed_labels(
@@ -79,7 +78,8 @@ def write_removed_labels(
         return {**issue, "models": epochs_of[key]}
 
     order = sorted(epochs_of, key=lambda key: (-sum(map(len, epochs_of[key].values())), key))
-    write_rows(map(row, order), folder / REMOVED)
+    with atomic_write(folder / REMOVED) as stream:
+        stream.writelines((json.dumps(row(key), ensure_ascii=False) + "\n").encode() for key in order)
     return len(order)
 
 

@@ -6,11 +6,8 @@ from torch import Tensor
 def sharpen(probs: Tensor, counted: Tensor) -> Tensor:
     """Sharpen predicted probabilities into soft pseudo-labels without letting frequent classes absorb rare ones.
 
-    `y_ij = (f_ij^2 / g_j) / sum_j' (f_ij'^2 / g_j')` with `g_j = sum_i f_ij` over the counted positions.
-
-    Args:
-        probs: `[positions, classes]`, the model's probabilities.
-        counted: `[positions]`, boolean: the positions whose class frequencies count.
+    `y_ij = (f_ij^2 / g_j) / sum_j' (f_ij'^2 / g_j')` with `g_j = sum_i f_ij` over the counted positions. `probs` is
+    `[positions, classes]`; `counted` is a mask `[positions]`.
 
     >>> import torch
     >>> sharpen(torch.tensor([[0.8, 0.2], [0.6, 0.4]]), torch.tensor([True, True])).round(decimals=2)

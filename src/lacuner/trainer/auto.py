@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ConfigDict, ValidationError
 
@@ -47,16 +47,13 @@ def _raw_settings(auto: AutoSettings) -> dict[str, Any]:
     return load_config(_AnySettings, auto.file, auto.settings).model_extra or {}
 
 
-class Choice(NamedTuple):
-    """The chosen recipe, its settings, and the advice behind it."""
+def choose_recipe(
+    splits: Splits, auto: Config | None, stored: Mapping[str, Any], log: Callable[[str], None]
+) -> tuple[Advice, Config]:
+    """Choose a recipe, or take that of the run in the folder (`stored` identity), and log which one and why.
 
-    recipe: str
-    config: Config
-    advice: Advice
-
-
-def choose_recipe(splits: Splits, auto: Config | None, stored: Mapping[str, Any], log: Callable[[str], None]) -> Choice:
-    """Choose a recipe, or take that of the run in the folder (`stored` identity), and log which one and why."""
+    Returns the advice, which names the recipe, and the recipe's settings.
+    """
     auto = AutoSettings() if auto is None else auto
     if not isinstance(auto, AutoSettings):
         raise ConfigError(
@@ -77,7 +74,7 @@ def choose_recipe(splits: Splits, auto: Config | None, stored: Mapping[str, Any]
         log(f"  {sentence}")
     if unused:
         log(f"  The advised {' and '.join(unused)} cannot be combined with your other settings and is not used.")
-    return Choice(advice.recipe, config, advice)
+    return advice, config
 
 
 def _encoder_name(auto: AutoSettings) -> str:
@@ -115,8 +112,4 @@ def _build_config(advice: Advice, auto: AutoSettings) -> tuple[Config, list[str]
 
 def _is_set(table: Any, path: list[str]) -> bool:
     """Whether a table of settings has a value at this path."""
-    for name in path:
-        if not isinstance(table, dict) or name not in table:
-            return False
-        table = table[name]
-    return True
+    return not path or (isinstance(table, dict) and path[0] in table and _is_set(table[path[0]], path[1:]))

@@ -10,7 +10,7 @@ from lacuner.data import Splits
 from lacuner.errors import ConfigError
 from lacuner.models.storage import AnyTagger, load, save
 from lacuner.recipes import RECIPES, find_recipe
-from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_missing_names, write_rows
+from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
 from lacuner.trainer.auto import AUTO, choose_recipe, read_auto_settings
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.identity import run_identity, set_complete, sort_documents
@@ -61,8 +61,8 @@ def train(
     stored = stored_identity(Path(out)) or {}
     why = stored.get("why")  # the reasons for a recipe are not part of what identifies the run
     if recipe == AUTO:
-        recipe, config, advice = choose_recipe(splits, config, stored, log)
-        why = why if stored else advice.model_dump(mode="json")
+        advice, config = choose_recipe(splits, config, stored, log)
+        recipe, why = advice.recipe, why if stored else advice.model_dump(mode="json")
     check_needs(recipe, docs_by_role)
     module = RECIPES[recipe]
     for role in [role for role in docs_by_role if role not in (*module.NEEDS, "dev")]:
@@ -84,9 +84,7 @@ def train(
         issues = None
         if "weak" in module.NEEDS:
             issues = find_label_issues(tagger, data["weak"])
-            write_rows(
-                (issue.as_json() for issue in (*issues.missing, *issues.doubtful)), run.folder / "suspects.jsonl"
-            )
+            write_label_issues((*issues.missing, *issues.doubtful), run.folder / "suspects.jsonl")
             write_missing_names(issues, run.folder / "suspects.tsv")
         if not run.finished:
             run.finish({"labels": list(tagger.labels)})

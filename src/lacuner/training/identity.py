@@ -61,9 +61,8 @@ def _content_hashes(config: Config, prefix: str = "") -> Iterator[tuple[str, str
             yield setting, digest
 
 
-def _describe(docs: Iterable[Document]) -> Mapping[str, Any]:
-    digest, count = hashlib.sha256(), 0
+def _describe(docs: Sequence[Document]) -> Mapping[str, Any]:
+    digest = hashlib.sha256()
     for doc in docs:
         digest.update(as_line(doc).encode())
-        count += 1
-    return {"documents": count, "sha256": digest.hexdigest()}
+    return {"documents": len(docs), "sha256": digest.hexdigest()}

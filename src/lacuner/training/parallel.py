@@ -48,13 +48,8 @@ def _train_in_processes(
         files = {role: str(Path(folder) / f"{role}.jsonl") for role in splits_by_role}
         for role, docs in splits_by_role.items():
             write_jsonl(docs, Path(files[role]), Lost())
-        common = {
-            "recipe": recipe,
-            "config": config.model_dump(mode="json"),
-            "files": files,
-            "folder": str(run.folder.resolve()),
-            "identity": run.identity,
-        }
+        common = {"recipe": recipe, "config": config.model_dump(mode="json"), "files": files}
+        common |= {"folder": str(run.folder.resolve()), "identity": run.identity}
         requests: list[Request] = [{**common, "number": number, "stage": stage} for number, stage in stages.items()]
 
         def on_exit(request: Request, failure: str | None) -> None:

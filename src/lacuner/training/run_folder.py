@@ -1,8 +1,7 @@
 """The run folder: what is trained, how far it is, and the result.
 
-`run.json` identifies the run: recipe, settings, seed, hashes of the data, versions. Each stage has a folder of its own;
-its `state.json` is written last and names the tensors with their hash, so that a kill at any moment leaves either the
-old state or the new one. The same command resumes an unfinished run.
+Each stage has a folder of its own; its `state.json` is written last and names the tensors with their hash, so that a
+kill at any moment leaves either the old state or the new one. The same command resumes an unfinished run.
 """
 
 from __future__ import annotations
@@ -91,9 +90,8 @@ class Stage:
                 raise ModelFileError("this stage's checkpoint is damaged: delete the folder to restart it", file=path)
             self.tensors = load_tensors(data)
         except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
-            raise ModelFileError(
-                "this stage's checkpoint cannot be read: delete the folder to restart it", file=path
-            ) from error
+            message = "this stage's checkpoint cannot be read: delete the folder to restart it"
+            raise ModelFileError(message, file=path) from error
 
 
 class Run:
