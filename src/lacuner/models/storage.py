@@ -145,14 +145,15 @@ def _first_line(message: object) -> str:
     return next(iter(str(message).strip().splitlines()), "")[:300]
 
 
-def saved_encoder_kind(path: str | PathLike[str]) -> str | None:
-    """Kind of the encoder in a model folder, read from its config alone; None for a lookup tagger."""
+def saved_encoder_config(path: str | PathLike[str]) -> dict[str, Any] | None:
+    """Config of the encoder in a model folder, without its weights; None for a lookup tagger."""
     folder = _model_folder(path)
     config = _config(folder)
     if NAMES in config["files"]:
         return None
     _require(config, {"encoder": dict}, folder)
-    return str(config["encoder"].get("kind"))
+    encoder: dict[str, Any] = config["encoder"]
+    return encoder
 
 
 def fingerprint(path: str | PathLike[str]) -> str:

@@ -9,9 +9,9 @@ from lacuner.data import Document
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders import open_encoder, parse_encoder_name
+from lacuner.models.encoders.shipped import SHIPPED, shipped_folder
 from lacuner.models.heads.masked import MASK, MaskedWordHead
 from lacuner.models.model import MaskedLanguageModel
-from lacuner.models.shipped import SHIPPED, load_shipped
 from lacuner.models.storage import load_model
 from lacuner.models.types import SubwordEncoder
 from lacuner.pretraining.text import PreparedText
@@ -54,10 +54,8 @@ def new_masked_model(
 
 def open_pretrained(kind: str, place: str) -> MaskedLanguageModel | None:
     """The masked language model of a shipped encoder, or of a pre-training run; None if there is none."""
-    if kind in SHIPPED:
-        return load_shipped(kind)
-    if kind == "run":
-        model = load_model(place)
+    if kind == "run" or kind in SHIPPED:
+        model = load_model(place if kind == "run" else shipped_folder(kind))
         return model if isinstance(model, MaskedLanguageModel) else None
     return None
 

@@ -76,7 +76,7 @@ class PretrainConfig(Config):
     dropout: float | None = Field(None, ge=0, le=1)
     """Factor on the dropout rates of `tiny`; by default 1, or 0.2 on a text of more than five million words."""
     held_out: float = Field(0.05, gt=0, lt=1)
-    """Share of the documents held out for evaluation, at most 50,000 words of a corpus."""
+    """Share of the documents held out for evaluation, at most 20,000 words of a corpus."""
     least: int = Field(2, ge=1)
     """Minimum frequency of a word in the vocabulary (`tiny`, `lstm`)."""
     most: int = Field(50_000, ge=2)

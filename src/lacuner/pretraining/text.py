@@ -29,7 +29,7 @@ TARGET_LENGTHS = (24, 48, 96)
 """Passages are filled with sentences up to one of these numbers of words: the encoder sees short and long ones."""
 LONGEST = 128
 """Words of the longest passage; a longer sentence is cut."""
-HELD_OUT_WORDS = 50_000
+HELD_OUT_WORDS = 20_000
 """Words of a source that are held out, at most."""
 _BLOCK = 1 << 20
 

@@ -13,7 +13,9 @@ from lacuner.corpus.words import word_texts
 from lacuner.data import Document
 from lacuner.errors import ConfigError, LacunerError, ModelFileError
 from lacuner.models.config import EncoderConfig
+from lacuner.models.encoders.auto import choose_encoder
 from lacuner.models.encoders.lstm import build_lstm, lstm_from_words
+from lacuner.models.encoders.shipped import SHIPPED, shipped_folder
 from lacuner.models.encoders.tiny import BASE, TinyConfig, TinyEncoder
 from lacuner.models.types import Encoder
 
@@ -36,6 +38,8 @@ class EncoderRow:
     """Hash of what is read from the place after the colon; None: the name identifies the encoder."""
     is_transformer: Callable[[str], bool] = lambda place: False
     """`Encoder.is_transformer`, without loading weights."""
+    is_pretrained: Callable[[str], bool] = lambda place: False
+    """`Encoder.is_pretrained`, without loading weights."""
 
 
 def _open_huggingface(config: EncoderConfig, place: str, docs: Sequence[Document]) -> Encoder:
@@ -60,24 +64,43 @@ def _storage() -> ModuleType:
 
 
 def _open_run(config: EncoderConfig, place: str, docs: Sequence[Document]) -> Encoder:
-    _saved_kind(place)
+    _saved_config(place)
     encoder: Encoder = _storage().load_model(place).encoder
     return encoder
 
 
-def _saved_kind(place: str) -> str:
-    kind: str | None = _storage().saved_encoder_kind(place)
-    if kind is None:
+def _saved_config(place: str) -> Settings:
+    config: Settings | None = _storage().saved_encoder_config(place)
+    if config is None:
         raise ConfigError(f"run {place} has no encoder: it was trained with the `dictionary` recipe")
-    return kind
+    return config
 
 
 def _run_is_transformer(place: str) -> bool:
-    kind = _saved_kind(place)
+    kind = _saved_config(place).get("kind")
     return any(row.kind == kind and row.is_transformer("") for row in ENCODERS.values())
 
 
+def _run_is_pretrained(place: str) -> bool:
+    return _run_is_transformer(place) or _saved_config(place).get("pretrained") is True
+
+
+def _shipped_row(name: str) -> EncoderRow:
+    return EncoderRow(
+        name,
+        lambda config, place, docs: _storage().load_model(shipped_folder(name)).encoder,
+        fingerprint=lambda place: _storage().fingerprint(shipped_folder(name)),
+        is_pretrained=lambda place: True,
+    )
+
+
+def _open_auto(config: EncoderConfig, place: str, docs: Sequence[Document]) -> Encoder:
+    return open_encoder(config.model_copy(update={"name": choose_encoder(docs).name}), docs)
+
+
 ENCODERS: dict[str, EncoderRow] = {
+    "auto": EncoderRow("auto", _open_auto),
+    **{name: _shipped_row(name) for name in SHIPPED},
     "tiny": EncoderRow(
         "tiny",
         lambda config, place, docs: TinyEncoder(BASE if config.size == "base" else TinyConfig()),
@@ -97,12 +120,14 @@ ENCODERS: dict[str, EncoderRow] = {
         build=lambda settings, files: _huggingface().build_huggingface(settings, files),
         fingerprint=lambda place: _huggingface().fingerprint(place),
         is_transformer=lambda place: True,
+        is_pretrained=lambda place: True,
     ),
     "run": EncoderRow(
         "run:PATH",
         _open_run,
         fingerprint=lambda place: _storage().fingerprint(place),
         is_transformer=_run_is_transformer,
+        is_pretrained=_run_is_pretrained,
     ),
 }
 """Encoders by their name after `--encoder`, up to the colon."""
@@ -141,6 +166,16 @@ def is_transformer(config: EncoderConfig) -> bool:
     """
     key, place = parse_encoder_name(config.name)
     return ENCODERS[key].is_transformer(place)
+
+
+def is_pretrained(config: EncoderConfig) -> bool:
+    """`Encoder.is_pretrained` of the encoder that a config names, without loading weights.
+
+    >>> is_pretrained(EncoderConfig(name="tiny")), is_pretrained(EncoderConfig(name="hf:distilroberta-base"))
+    (False, True)
+    """
+    key, place = parse_encoder_name(config.name)
+    return ENCODERS[key].is_pretrained(place)
 
 
 def names_transformer(name: str) -> bool:

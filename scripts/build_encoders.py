@@ -1,0 +1,135 @@
+"""Build a shipped encoder: pre-train it on text, round its weights, and write it with its model card into the package.
+
+    python scripts/build_encoders.py tiny-en ../shared/text build/tiny-en
+
+The second argument is a folder with the texts; the third is a run folder. An interrupted run resumes with the same
+command. The texts are not part of the repository; the model cards say where they are from.
+"""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from lacuner import __version__
+from lacuner.config import load_config
+from lacuner.corpus import read
+from lacuner.models.encoders.shipped import shipped_folder
+from lacuner.models.storage import save
+from lacuner.pretraining.pretrain import PretrainConfig, PretrainingResult, pretrain
+from lacuner.pretraining.text import TextSource
+
+COMMON = ["encoder.name=tiny", "encoder.size=base", "most=30000", "least=5", "held_out=0.002", "train.warmup=0.05"]
+ENCODERS = {
+    "tiny-en": {
+        "language": "English",
+        "texts": ["wikipedia-en.txt.xz", "elife-en.txt.xz"],
+        "settings": ["mix=[0.7,0.3]", "rate=0.2", "compounds=0.5"],
+    },
+    "tiny-zh": {
+        "language": "Chinese",
+        "texts": ["wikipedia-zh.txt.xz"],
+        "settings": ["rate=0.2", "span=2"],
+    },
+}
+ATTRIBUTION = {
+    "wikipedia-en.txt.xz": "English Wikipedia, paragraphs of about 181,000 articles. Wikipedia contributors, "
+    "CC BY-SA 3.0",
+    "elife-en.txt.xz": "eLife, 2,446 research articles with decision letters. The articles' authors, eLife Sciences, "
+    "CC BY 4.0 (some CC0)",
+    "wikipedia-zh.txt.xz": "Chinese Wikipedia, paragraphs of about 85,000 articles, simplified and traditional "
+    "characters. Wikipedia contributors, CC BY-SA",
+}
+CARD = """# {name}
+
+The {language} encoder that comes with lacuner: hashed character features, gated convolutions and one attention layer
+(`tiny`, size `base`), pre-trained as a masked language model. `--encoder auto` takes it for {language} text.
+
+| | |
+|---|---|
+| texts | {texts} |
+| training | {words:,} words, {hours:.1f} hours on one CPU core, seed {seed} |
+| held-out text | {scores} |
+| command | `python scripts/build_encoders.py {name} TEXTS RUN{words_option}`, lacuner {version}, commit {commit} |
+| weights | {size:.1f} MB: the feature table in 8 bits, everything else in 16 bits; SHA-256 `{sha256}` |
+| texts by hash | {hashes} |
+
+How it compares with training from scratch and with a transformer is in `docs/results.md` of the project.
+
+Limits: trained on encyclopedic and (English) scientific text, so informal text is foreign to it. It repeats whatever
+associations these texts contain. Its masked-LM head predicts {vocabulary:,} frequent words; `top5` above says how often
+the right word is among its first five, and `docs/pretraining.md` what that means for augmentation.
+
+The weights are derived from the texts above and are distributed with the attribution given there.
+"""
+
+
+def build(name: str, texts: Path, run: Path, words: int, seed: int) -> None:
+    """Pre-train (or resume, or load) and write the model folder."""
+    recipe = ENCODERS[name]
+    files = [texts / file for file in recipe["texts"]]
+    hashes = [hashlib.file_digest(file.open("rb"), "sha256").hexdigest() for file in files]
+    sources = [
+        TextSource(file.name.split(".")[0], partial(read, file), digest)
+        for file, digest in zip(files, hashes, strict=True)
+    ]
+    config = load_config(PretrainConfig, settings=[*COMMON, *recipe["settings"], f"words={words}"])
+    seconds = run.with_name(run.name + ".seconds")  # beside the run folder, which contains no times
+    before, start = float(seconds.read_text()) if seconds.exists() else 0.0, time.monotonic()
+
+    def log(line: str) -> None:
+        print(line, flush=True)
+        run.parent.mkdir(parents=True, exist_ok=True)
+        seconds.write_text(str(before + time.monotonic() - start))
+
+    result = pretrain(sources, run, config, seed, log)
+    folder = shipped_folder(name)
+    digests = save(result.model, folder, compact=True)
+    (folder / "README.md").write_text(
+        CARD.format(
+            name=name,
+            language=recipe["language"],
+            texts="; ".join(ATTRIBUTION[file.name] for file in files),
+            words=words,
+            hours=float(seconds.read_text()) / 3600,
+            seed=seed,
+            scores=_scores(result, run),
+            words_option=f" --words {words}",
+            version=__version__,
+            commit=_commit(),
+            size=sum(file.stat().st_size for file in folder.iterdir()) / 1e6,
+            sha256=digests["model.safetensors"],
+            hashes=", ".join(f"{file.name} `{digest[:16]}`" for file, digest in zip(files, hashes, strict=True)),
+            vocabulary=len(result.model.head.labels),
+        )
+    )
+
+
+def _scores(result: PretrainingResult, run: Path) -> str:
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    best = min((row["dev"] for row in rows if "dev" in row), key=lambda row: row["perplexity"])
+    return ", ".join(f"{name} {value:.3g}" for name, value in best.items())
+
+
+def _commit() -> str:
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return git.stdout.strip() or "unknown"
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=ENCODERS)
+    parser.add_argument("texts", type=Path)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--words", type=int, default=30_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    build(options.name, options.texts, options.run, options.words, options.seed)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
