@@ -9,8 +9,9 @@ Where documents are taken, a path (str or Path) is read, and plain texts may sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lacuner import load
@@ -28,6 +29,7 @@ from lacuner.noise import corrupt as corrupt_documents
 from lacuner.noise import measure as measure_documents
 
 if TYPE_CHECKING:
+    from lacuner.models.gazetteer import TaggerGazetteer
     from lacuner.models.storage import AnyTagger
 
 __all__ = [
@@ -78,13 +80,15 @@ def annotate(
     >>> doc.spans
     (Span(start=10, end=16, label='PLACE', score=None, source='dictionary'),)
     """
-    own: list[Source] = []
-    if isinstance(gazetteer, Mapping):
-        own = [gazetteer_source([Entry(*item) for item in gazetteer.items()], case=case)]
-    elif gazetteer is not None:
-        _expect(gazetteer, (str, PathLike), "gazetteer", "labels by surface form go in a dictionary")
-        own = [gazetteer_source(load_gazetteer(gazetteer).entries, case=case)]
+    own = [] if gazetteer is None else [gazetteer_source(_entries(gazetteer), case=case)]
     return annotate_documents(_documents(docs, "docs"), [*own, *sources], statistics=statistics)
+
+
+def _entries(gazetteer: str | PathLike[str] | Mapping[str, str]) -> Sequence[Entry]:
+    if isinstance(gazetteer, Mapping):
+        return [Entry(*item) for item in gazetteer.items()]
+    _expect(gazetteer, (str, PathLike), "gazetteer", "labels by surface form go in a dictionary")
+    return load_gazetteer(gazetteer).entries
 
 
 def corrupt(docs: Documents, noise: Noise) -> Iterator[Document]:
@@ -161,6 +165,7 @@ def train(  # noqa: PLR0913
     weak: Documents | None = None,
     gold: Documents | None = None,
     dev: Documents | None = None,
+    gazetteer: str | PathLike[str] | Mapping[str, str] | None = None,
     out: str | PathLike[str] = "run",
     config: Config | None = None,
     settings: Iterable[str] = (),
@@ -174,6 +179,8 @@ def train(  # noqa: PLR0913
         weak: path or documents with weak labels (incomplete).
         gold: path or documents with gold annotations (complete).
         dev: gold annotations for early stopping and tuning.
+        gazetteer: gazetteer file, or labels by surface form, that the tagger uses beside its model. By default the one
+            beside a weak file that `lacuner annotate` wrote.
         out: run folder.
         config: the recipe's config, see `config_for`.
         settings: instead of a config, settings as after `--set`: `["train.epochs=5", "encoder.name=lstm"]`.
@@ -207,7 +214,19 @@ def train(  # noqa: PLR0913
     else:
         _expect(config, find_recipe(recipe).Config, "config", f"use config_for({recipe!r}, ...)")
     splits = {role: list(_documents(data[role], role, complete=role != "weak")) for role in roles}
-    return train_splits(recipe, Splits(**splits), out, config, seed, _message_printer(progress)).tagger
+    own = _tagger_gazetteer(gazetteer, weak)
+    log = _message_printer(progress)
+    return train_splits(recipe, Splits(**splits), out, config, seed, log, gazetteer=own).tagger
+
+
+def _tagger_gazetteer(
+    gazetteer: str | PathLike[str] | Mapping[str, str] | None, weak: Documents | None
+) -> TaggerGazetteer | None:
+    from lacuner.models.gazetteer import TaggerGazetteer, read_sidecars
+
+    if gazetteer is not None:
+        return TaggerGazetteer(_entries(gazetteer))
+    return read_sidecars([Path(weak)]) if isinstance(weak, str | PathLike) else None
 
 
 def predict(tagger: AnyTagger | str | PathLike[str], docs: Documents) -> Iterator[Document]:

@@ -162,7 +162,7 @@ def _train_with_probes(
     needed = Splits(**{role: getattr(splits, role) for role in roles})
     with tempfile.TemporaryDirectory(prefix="lacuner-") as folder:
         run = Path(folder) / "run"
-        train(plan.recipe, needed, run, plan.config, seed, log, CallbackList(missampling, spans))
+        train(plan.recipe, needed, run, plan.config, seed, log, callback=CallbackList(missampling, spans))
         rows = read_metrics(run)
     last_stage = rows[-1]["stage"]  # which trains the final model
     sampled = {(row["stage"], row["epoch"]): row for row in missampling.rows}

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option, echo
 
 from lacuner.cli.console import CorpusReader, log, log_lost, print_json, print_scores, print_table
-from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+from lacuner.cli.options import InputOptions, Json, parse_pairs, refuse_overwriting
 from lacuner.corpus import write
 from lacuner.data import Document
 from lacuner.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from lacuner.annotate import EntryPrecision, LabellingStatistics, LintRow, Source
+    from lacuner.annotate import Entry, EntryPrecision, LabellingStatistics, LintRow, Source
     from lacuner.annotate.report import AnnotationReport, ExampleSampler
     from lacuner.noise import Measurement, NoiseMeter
 
@@ -123,6 +123,7 @@ def annotate(
         _log_gold(gold_reader, measurement, statistics.documents)
     _log_labelling(corpus, statistics, missing)
     log_lost(lost, f"wrote {out}")
+    loaded.write_gazetteer(out)
     if report is not None:
         write_report(report, annotation)
         log(f"wrote {report}")
@@ -145,7 +146,10 @@ class LabellingSources:
         """Problems in the gazetteer files, one sentence each."""
         self.documents: dict[Path, set[str]] = {}
         """For each gazetteer file with terms for single documents: the ids of these documents."""
-        stop = frozenset().union(*[read_stop_list(file) for file in options.stop or []])
+        self.options = options
+        self.entries: list[Sequence[Entry]] = []
+        """The entries of each gazetteer that holds for all documents."""
+        self.stop = stop = frozenset().union(*[read_stop_list(file) for file in options.stop or []])
         for file in options.dictionary or []:
             self._add_gazetteer(file, options, stop)
         for rule in options.regex or []:
@@ -165,7 +169,7 @@ class LabellingSources:
         gazetteer = load_gazetteer(
             file,
             label=options.label,
-            mapping=_parse_mapping(options.map or []) or None,
+            mapping=parse_pairs(options.map or [], "--map", "CLASS=LABEL") or None,
             format=options.dictionary_format,
             encoding=options.dictionary_encoding,
         )
@@ -180,6 +184,7 @@ class LabellingSources:
         name = file.stem if stems.count(file.stem) == 1 else str(file)
         sources = []
         if len(gazetteer.entries):
+            self.entries.append(gazetteer.entries)
             sources.append(gazetteer_source(gazetteer.entries, name=self._unique_name(name), stop=stop, **matching))
         if gazetteer.by_document:
             name = self._unique_name(f"{name}, by document")
@@ -187,6 +192,18 @@ class LabellingSources:
             self.documents.setdefault(file, set()).update(gazetteer.by_document)
         self.sources += sources
         log(f"read {file}: {len(gazetteer):,} entries, {gazetteer.skipped:,} rows skipped{_format_unmatched(sources)}")
+
+    def write_gazetteer(self, out: Path) -> None:
+        """Write the entries of all gazetteers beside the labels, for a tagger that is trained on them."""
+        from lacuner.models.gazetteer import TaggerGazetteer, write_sidecar
+
+        if not self.entries:
+            return
+        options = self.options
+        gazetteer = TaggerGazetteer(self.entries[0], case=options.case, spacing=options.spacing, stop=self.stop)
+        for entries in self.entries[1:]:
+            gazetteer = gazetteer.extend(entries)
+        log(f"wrote {write_sidecar(gazetteer, out)}: the gazetteer, for `lacuner train`")
 
     def _unique_name(self, name: str) -> str:
         """The name, with a number if another source has it."""
@@ -201,17 +218,6 @@ class LabellingSources:
                 share = f"{len(missing):,} of the {len(documents):,} documents it has terms for"
                 sentences.append(f"{file}: {share} are not in the corpus, the first is {missing[0]!r}")
         return sentences
-
-
-def _parse_mapping(pairs: Iterable[str]) -> dict[str, str]:
-    """Labels by gazetteer class."""
-    mapping = {}
-    for pair in pairs:
-        name, _, label = pair.partition("=")
-        if not name or not label:
-            raise ConfigError(f"--map is written CLASS=LABEL, not {pair!r}")
-        mapping[name] = label
-    return mapping
 
 
 def _format_unmatched(sources: list[Source]) -> str:

@@ -104,6 +104,21 @@ def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
     return flat
 
 
+def parse_pairs(pairs: Iterable[str], option: str, form: str) -> dict[str, str]:
+    """The values of an option that is written `A=B`.
+
+    >>> parse_pairs(["DISEASE=Disease"], "--map", "LABEL=LABEL")
+    {'DISEASE': 'Disease'}
+    """
+    parsed = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        if not name or not value:
+            raise ConfigError(f"{option} is written {form}, not {pair!r}")
+        parsed[name] = value
+    return parsed
+
+
 def refuse_overwriting(outputs: dict[str, Path | None], *inputs: Path | None) -> None:
     """Refuse to write to a file that is read, or twice to the same file; `outputs` by option name."""
     taken = {path.resolve() for path in inputs if path is not None}

@@ -8,19 +8,30 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option, echo
 
-from lacuner.cli.console import log, print_json, read_splits
-from lacuner.cli.options import Dev, Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
+from lacuner.cli.console import log, print_json, print_table, read_splits
+from lacuner.cli.options import Dev, Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile, parse_pairs
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
+    from lacuner.models.gazetteer import TaggerGazetteer
+    from lacuner.techniques.hidden_entries import OperatingPoint
     from lacuner.techniques.label_issues import LabelIssues
+    from lacuner.trainer.comparison import SystemScore
 
 ISSUES_SHOWN = 20
 FEW_MISSING = 0.02
 """Below this ratio of missing mentions to labels the model has found almost nothing beyond the labels."""
 MANY_DOUBTFUL = 0.8
 """Above this share of labels that the model does not predict, it has not learned them."""
+
+
+HELPS = 0.01
+"""Estimated gain in F1 from which on the model is said to help."""
+_ADVICE = (
+    "What would help most: about 60 completely labeled sentences (--gold), more text, or an encoder pre-trained on "
+    "your kind of text (`lacuner pretrain`)."
+)
 
 
 def train(
@@ -30,6 +41,13 @@ def train(
     weak: Annotated[list[Path] | None, Option(metavar="FILE", help="Weak labels (incomplete). Repeatable.")] = None,
     gold: Annotated[list[Path] | None, Option(metavar="FILE", help="Gold annotations (complete). Repeatable.")] = None,
     dev: Dev = None,
+    dictionary: Annotated[
+        list[Path] | None,
+        Option(metavar="FILE", help="Gazetteer for the tagger. Default: the one that `annotate` used. Repeatable."),
+    ] = None,
+    map_: Annotated[
+        list[str] | None, Option("--map", metavar="LABEL=LABEL", help="Rename a label in all inputs. Repeatable.")
+    ] = None,
     encoder: Encoder = None,
     from_: Annotated[Path | None, Option("--from", metavar="RUN", help="Run that finetune starts from.")] = None,
     seed: Seed = 1,
@@ -42,6 +60,7 @@ def train(
 
     After training on weak labels, the mentions that the model finds and the labels lack are listed.
     """
+    from lacuner.trainer.labels import rename_labels
     from lacuner.trainer.train import load_recipe_config
     from lacuner.trainer.train import train as train_documents
 
@@ -50,25 +69,84 @@ def train(
     recipe_config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], config, settings)
     if getattr(recipe_config, "start", "") is None:  # it would continue another run; checked before anything is read
         raise ConfigError(f"recipe `{recipe}` needs --from RUN")
-    trained = train_documents(recipe, Splits(**read_splits(files, inputs)), out, recipe_config, seed, log)
-    issues, model_folder = trained.label_issues, trained.run.model_folder
+    names = parse_pairs(map_ or [], "--map", "LABEL=LABEL")
+    splits = {role: rename_labels(docs, names) for role, docs in read_splits(files, inputs).items()}
+    gazetteer = _find_gazetteer(dictionary, weak)
+    trained = train_documents(recipe, Splits(**splits), out, recipe_config, seed, log, gazetteer=gazetteer)
+    issues, model_folder, comparison = trained.label_issues, trained.run.model_folder, trained.comparison
     if json:
         facts = {"run": str(out), "recipe": trained.run.identity["recipe"], "model": str(model_folder)}
         counts = {}
         if issues is not None:
             counts = {"labels_given": issues.labels, "missing": len(issues.missing)}
             counts |= {"names": len(issues.missing_names()), "doubtful": len(issues.doubtful)}
-        print_json({**facts, "labels": trained.tagger.labels, **counts})
+        scores = {row.system: {**row.count.as_json(), "low": row.low, "high": row.high} for row in comparison or ()}
+        facts |= {"gazetteer_entries": len(gazetteer)} if gazetteer is not None else {}
+        print_json({**facts, "labels": trained.tagger.labels, **counts, **({"scores": scores} if scores else {})})
         return
     if issues is not None:
         _print_issues(issues, out)
-        if not dev and not gold:
-            echo(
-                "This model has not been evaluated, and it may have found only part of what is missing. The best next "
-                "step is to label about 100 sentences completely and train again with --gold or --dev (into a new "
-                "--out)."
-            )
+    if comparison is not None:
+        _print_comparison(comparison)
+    elif trained.estimate is not None and not dev:
+        _print_estimate(trained.estimate, gazetteer is not None)
+    if issues is not None and not dev and not gold:
+        echo(
+            "This model has not been evaluated on gold. The best next step is to label about 100 sentences completely "
+            "and train again with --gold or --dev (into a new --out)."
+        )
     echo(f"model: {model_folder}")
+
+
+def _find_gazetteer(dictionary: list[Path] | None, weak: list[Path] | None) -> TaggerGazetteer | None:
+    """The gazetteer of `--dictionary`, or the one that `annotate` wrote beside the weak labels."""
+    from lacuner.annotate import load_gazetteer
+    from lacuner.models.gazetteer import TaggerGazetteer, read_sidecars, sidecar
+
+    if dictionary:
+        first, *others = [load_gazetteer(file).entries for file in dictionary]
+        gazetteer = TaggerGazetteer(first)
+        for entries in others:
+            gazetteer = gazetteer.extend(entries)
+    elif (found := read_sidecars(weak or ())) is not None:
+        gazetteer = found
+        files = " and ".join(str(sidecar(path)) for path in weak or () if sidecar(path).is_file())
+        log(f"gazetteer: {files}")
+    else:
+        return None
+    log(
+        f"the tagger will use the gazetteer's {len(gazetteer):,} entries beside the model (predict --no-gazetteer: not)"
+    )
+    return gazetteer
+
+
+def _print_comparison(rows: list[SystemScore]) -> None:
+    """A table of gazetteer, model and both on dev, and a sentence if the model does not help."""
+    cells = [
+        (
+            row.system,
+            *(f"{100 * value:.1f}" for value in (row.count.precision, row.count.recall, row.count.f1)),
+            f"{100 * row.low:.1f} - {100 * row.high:.1f}",
+        )
+        for row in rows
+    ]
+    print_table("\nOn dev", ("", "P", "R", "F1", "95 % interval of F1"), cells)
+    by_system = {row.system: row.count.f1 for row in rows}
+    if by_system["both"] <= by_system["gazetteer alone"]:
+        echo(f"The model does not improve on the gazetteer. {_ADVICE}")
+
+
+def _print_estimate(point: OperatingPoint, has_gazetteer: bool) -> None:
+    """What the names that were hidden from the models say about the model, without gold."""
+    labels = "the gazetteer" if has_gazetteer else "the weak labels"
+    alone, together = round(100 * point.labels_f1), round(100 * point.f1)
+    found, right = round(100 * point.recall), round(100 * point.precision)
+    echo(
+        f"Estimated from names hidden in training, if the labels are right: {labels} alone F1 {alone}, with the model "
+        f"{together}; the model finds {found} % of what is missing, and {right} % of what it adds is right."
+    )
+    if point.f1 <= point.labels_f1 + HELPS:
+        echo(f"So the model adds little. {_ADVICE}")
 
 
 def _start_setting(recipe: str, run: Path | None) -> list[str]:

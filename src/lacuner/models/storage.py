@@ -21,6 +21,7 @@ from torch import Tensor
 from lacuner.atomic import atomic_write
 from lacuner.errors import LacunerError, ModelFileError
 from lacuner.models.encoders.tiny import SPARSE_ROWS
+from lacuner.models.gazetteer import parse_gazetteer
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import AnyModel, MaskedLanguageModel
 from lacuner.models.safe_build import build_model
@@ -31,6 +32,7 @@ AnyTagger = Tagger | LookupTagger
 FORMAT = 1
 WEIGHTS = "model.safetensors"
 NAMES = "names.json"
+GAZETTEER = "gazetteer.json"
 CONFIG = "config.json"
 MAX_JSON_BYTES = 64 << 20
 TOLERANCE = 1e-3
@@ -67,6 +69,8 @@ def save(tagger: AnyTagger | AnyModel, folder: str | PathLike[str], compact: boo
         tensors = _round(tensors)
         model.load_state_dict(_expand(tensors))
     files = {WEIGHTS: save_tensors(tensors), **{f"encoder/{n}": data for n, data in model.encoder.files().items()}}
+    if isinstance(tagger, Tagger) and tagger.gazetteer is not None:
+        files[GAZETTEER] = tagger.gazetteer.to_json()
     config = {"encoder": model.encoder.config(), "head": model.head.config(), "canaries": _regression_scores(model)}
     return _write(Path(folder), files, config)
 
@@ -111,7 +115,12 @@ def load(path: str | PathLike[str]) -> AnyTagger:
     model = load_model(path)
     if isinstance(model, MaskedLanguageModel):
         raise ModelFileError(f"this is a pre-trained encoder, not a tagger: train with --encoder run:{path}", file=path)
-    return model if isinstance(model, LookupTagger) else Tagger(model)
+    if isinstance(model, LookupTagger):
+        return model
+    folder = _model_folder(path)
+    digest = _config(folder)["files"].get(GAZETTEER)
+    gazetteer = parse_gazetteer(_file(folder, GAZETTEER, digest), folder / GAZETTEER) if digest else None
+    return Tagger(model, gazetteer)
 
 
 def load_model(path: str | PathLike[str]) -> AnyModel | LookupTagger:
@@ -122,6 +131,7 @@ def load_model(path: str | PathLike[str]) -> AnyModel | LookupTagger:
     if NAMES in files:
         return _lookup(files[NAMES], folder)
     _require(config, {"encoder": dict, "head": dict, "canaries": list}, folder)
+    files.pop(GAZETTEER, None)
     weights = files.pop(WEIGHTS, None)
     if weights is None:
         raise ModelFileError("the list of files has no weights", file=folder / CONFIG)

@@ -7,12 +7,15 @@ from itertools import islice
 import numpy as np
 
 from lacuner.data import Document, Span
+from lacuner.models.gazetteer import TaggerGazetteer, merge_spans
 from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
-from lacuner.models.types import DecodedSpans, Features
+from lacuner.models.types import DecodedSpans, Features, HasThreshold
 from lacuner.models.windows import Sentences, cut_sentences
 
+LOWEST_THRESHOLD = 0.0009
+"""Spans with a lower probability are not considered when a threshold is tuned."""
 DOCS_PER_GROUP = 2048
 """Documents that are read, sorted by length and scored together."""
 
@@ -31,8 +34,10 @@ class Tagger:
     True
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, gazetteer: TaggerGazetteer | None = None) -> None:
         self.model = model
+        self.gazetteer = gazetteer
+        """The gazetteer whose matches are added to the predictions; None for the model alone."""
         self.words_truncated = 0
         """Words so far that the encoder truncated; a word that occurs several times in a group counts once."""
         self.words_unread = 0
@@ -40,6 +45,7 @@ class Tagger:
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """Labels of the model; a gazetteer may have others."""
         return self.model.head.labels
 
     def predict(self, docs: Iterable[Document], *, on_long: str = "window") -> Iterator[Document]:
@@ -54,7 +60,8 @@ class Tagger:
             total = sum(len(doc.words or ()) for doc in group)
             self.words_truncated += features.truncated
             self.words_unread += total - sentences.words_read + features.truncated
-            yield from assemble(group, sentences, self.decode(features), self.labels)
+            for doc in assemble(group, sentences, self.decode(features), self.labels):
+                yield doc if self.gazetteer is None else add_matches(doc, self.gazetteer)
 
     def decode(self, features: Features) -> DecodedSpans:
         """Predicted spans, in words, of prepared sentences, in order."""
@@ -71,6 +78,24 @@ class Tagger:
         """Predict the entities of a string."""
         [doc] = self.predict([Document("1", text)])
         return doc
+
+
+def predict_all(model: Model, docs: Sequence[Document]) -> list[Document]:
+    """Predictions of a span model down to the lowest threshold that is ever considered.
+
+    Decoding is greedy by probability, so the spans above a threshold do not depend on those below it.
+    """
+    head = model.head
+    assert isinstance(head, HasThreshold)
+    before, head.threshold = head.threshold, LOWEST_THRESHOLD
+    predicted = list(Tagger(model).predict(docs))
+    head.threshold = before
+    return predicted
+
+
+def add_matches(doc: Document, gazetteer: TaggerGazetteer) -> Document:
+    """Combine a document's predicted spans with the matches of a gazetteer."""
+    return replace(doc, spans=merge_spans(gazetteer.find(doc), doc.spans))
 
 
 def assemble(

@@ -17,6 +17,7 @@ Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity probl
     self-training"; Elkan and Noto (2008), "Learning classifiers from only positive and unlabeled data".
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -25,12 +26,20 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from lacuner.advice import profile
-from lacuner.data import Lost, Splits
+from lacuner.data import Document, Lost, Splits
 from lacuner.models.config import SpanHeadConfig
 from lacuner.models.inference import probabilities, score_corpus
-from lacuner.models.tagger import Tagger
+from lacuner.models.tagger import Tagger, predict_all
+from lacuner.models.types import HasThreshold
 from lacuner.recipes import negative_sampling
 from lacuner.techniques.distillation import distillation_step, soft_label_set
+from lacuner.techniques.hidden_entries import (
+    FOLDS,
+    choose_operating_point,
+    count_hidden,
+    hide_entries,
+    write_operating_point,
+)
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.parallel import train_members
@@ -52,6 +61,8 @@ class Config(RecipeConfig):
     """Number of sampled negatives per word."""
     scale: bool = True
     """With dev: scale the probabilities to the estimated number of missing entities."""
+    hide: bool = True
+    """Hide a fifth of the names from each member: what it predicts for them replaces dev."""
     lenient: float = Field(0.2, gt=0, lt=1)
     """Decision threshold of the last model where there is no dev to tune it on."""
     last_epochs: int | None = Field(None, ge=1)
@@ -68,30 +79,61 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     # 1. the members, each in a stage of its own
     stages = {number: f"models/{number}" for number in range(config.models)}
     train_members("ensemble", splits, config, run, stages, partial(train_member, splits, config, run))
-    total = torch.zeros(())
-    for name in stages.values():
+    total, counts = torch.zeros(()), None
+    for number, name in stages.items():
         member = new_model(config, docs, run, name)
         load_stage(run, name, member)
         total = total + score_corpus(member, weak.as_complete.features, probabilities)
+        if config.hide:
+            own = count_hidden(docs, predict_all(member, docs), number % FOLDS)
+            counts = own if counts is None else counts + own
+    point = None if counts is None else choose_operating_point(counts)
+    if point is not None:
+        write_operating_point(point, run.folder)
 
     # 2. soft labels: the members' mean where nothing is labeled
     missing = missing_entities(splits) if config.scale else None
     if missing is not None:
         run.log(f"ensemble: judging by dev, about {missing:,.0f} entities are unlabeled")
+    elif point is not None and config.scale:
+        missing = point.missing / config.models
+        run.log(
+            f"ensemble: judging by hidden names, about {missing:,.0f} entities are unlabeled; at threshold "
+            f"{point.threshold:.2f} a member finds {100 * point.recall:.0f} % of them, precision {point.precision:.2f}"
+        )
     probs = soft_labels(weak, total / config.models, missing)
 
     # 3. one model that learns them
     data = soft_label_set(weak.as_complete, model, probs, weight_types=True)
-    threshold = config.lenient if config.head.threshold == "dev" and not splits.dev else config.head.threshold
+    tune = config.head.threshold == "dev" and not splits.dev
     epochs = config.last_epochs or 2 * config.train.epochs
-    selection, settings = Selection(splits.dev, threshold), config.train.with_epochs(epochs)
-    return Tagger(train_stage(data, lambda _: distillation_step(data), settings, run, selection).model)
+    selection = Selection(splits.dev, config.lenient if tune else config.head.threshold)
+    settings = config.train.with_epochs(epochs)
+    train_stage(data, lambda _: distillation_step(data), settings, run, selection)
+    if tune and point is not None:
+        assert isinstance(model.head, HasThreshold)
+        model.head.threshold = match_count(docs, predict_all(model, docs), point.new / config.models)
+        run.log(f"ensemble: decision threshold {model.head.threshold:.3f}")
+    return Tagger(model)
+
+
+def match_count(docs: Sequence[Document], predicted: Sequence[Document], count: float) -> float:
+    """The threshold at which a model predicts `count` entities where nothing is labeled."""
+    scores = sorted(
+        (span.score or 0.0)
+        for doc, prediction in zip(docs, predicted, strict=True)
+        for span in prediction.spans
+        if not any(span.overlaps(other) for other in (*doc.spans, *doc.rejected, *doc.unsure))
+    )
+    at = len(scores) - round(count)
+    return min(max(scores[at] if 0 <= at < len(scores) else 0.0, 0.02), 0.98)
 
 
 def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
     """Train one ensemble member with negative sampling, in its own stage."""
     docs, name = splits.weak or (), f"models/{number}"
-    weak = weak_training_set(new_model(config, docs, run, name), docs, Lost())
+    model = new_model(config, docs, run, name)
+    weak = weak_training_set(model, hide_entries(docs, number % FOLDS) if config.hide else docs, Lost())
     sampling = negative_sampling.Config(encoder=config.encoder, head=config.head, train=config.train, rate=config.rate)
     make_step = partial(negative_sampling.sampling_step, weak, sampling)
     train_stage(weak.as_annotated, make_step, config.train, run, Selection(splits.dev, config.head.threshold), name)

@@ -8,10 +8,15 @@ from pathlib import Path
 from lacuner.config import Config, load_config
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
+from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.storage import AnyTagger, load, save
+from lacuner.models.tagger import Tagger
 from lacuner.recipes import RECIPES, find_recipe
+from lacuner.techniques.hidden_entries import OperatingPoint, read_operating_point
 from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
 from lacuner.trainer.auto import AUTO, choose_recipe, read_auto_settings
+from lacuner.trainer.comparison import SystemScore, compare_with_gazetteer, tune_with_gazetteer
+from lacuner.trainer.labels import check_labels
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.identity import run_identity, set_complete, sort_documents
 from lacuner.training.run_folder import Run, quiet, stored_identity
@@ -25,6 +30,10 @@ class TrainingResult:
     run: Run
     label_issues: LabelIssues | None
     """For a recipe that uses weak labels: what the model finds and they lack, and labels that it disagrees with."""
+    comparison: list[SystemScore] | None = None
+    """With a gazetteer and dev: scores of the gazetteer, the model, and both."""
+    estimate: OperatingPoint | None = None
+    """Without dev, from recipes that hide names: what the model is expected to add to the labels."""
 
 
 def check_needs(recipe: str, roles: Iterable[str]) -> None:
@@ -47,16 +56,26 @@ def load_recipe_config(
     return config
 
 
-def train(
+def tunes_threshold(config: Config) -> bool:
+    """Whether a recipe's settings leave the decision threshold to dev."""
+    return getattr(getattr(config, "head", None), "threshold", None) == "dev"
+
+
+def train(  # noqa: PLR0913
     recipe: str,
     splits: Splits,
     out: str | PathLike[str],
     config: Config | None = None,
     seed: int = 1,
     log: Callable[[str], None] = quiet,
+    *,
     callback: TrainingCallback | None = None,
+    gazetteer: TaggerGazetteer | None = None,
 ) -> TrainingResult:
-    """Train a recipe into the folder `out`; an interrupted run resumes, a finished one is loaded."""
+    """Train a recipe into the folder `out`; an interrupted run resumes, a finished one is loaded.
+
+    The tagger uses the `gazetteer` beside its model, and the model folder contains it.
+    """
     docs_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
     stored = stored_identity(Path(out)) or {}
     why = stored.get("why")  # the reasons for a recipe are not part of what identifies the run
@@ -72,7 +91,11 @@ def train(
     data = {role: sort_documents(set_complete(docs, role in ("gold", "dev"))) for role, docs in docs_by_role.items()}
     if getattr(getattr(config, "train", None), "patience", None) is not None and not data.get("dev"):
         log("train.patience has no effect without --dev: every epoch is trained")
+    for note in check_labels(data):
+        log(note)
     identity = run_identity(recipe, seed, config, data)
+    if gazetteer is not None:
+        identity["gazetteer"] = gazetteer.sha256
     run = Run(out, {**identity, "why": why} if why is not None else identity, log, callback)
     with run.locked():
         if run.finished:
@@ -80,12 +103,19 @@ def train(
             tagger = load(run.model_folder)
         else:
             tagger = module.train(Splits(**data), config, run)
+            if isinstance(tagger, Tagger) and gazetteer is not None:
+                tagger.gazetteer = gazetteer
+                if data.get("dev") and tunes_threshold(config):
+                    tune_with_gazetteer(tagger, data["dev"])
             save(tagger, run.model_folder)
         issues = None
         if "weak" in module.NEEDS:
-            issues = find_label_issues(tagger, data["weak"])
+            issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, data["weak"])
             write_label_issues((*issues.missing, *issues.doubtful), run.folder / "suspects.jsonl")
             write_missing_names(issues, run.folder / "suspects.tsv")
         if not run.finished:
             run.finish({"labels": list(tagger.labels)})
-    return TrainingResult(tagger, run, issues)
+    comparison = None
+    if isinstance(tagger, Tagger) and tagger.gazetteer is not None and data.get("dev"):
+        comparison = compare_with_gazetteer(tagger, data["dev"])
+    return TrainingResult(tagger, run, issues, comparison, read_operating_point(run.folder))

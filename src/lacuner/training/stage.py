@@ -15,7 +15,7 @@ from lacuner.models.config import MAX_SPAN_WIDTH
 from lacuner.models.encoders import open_encoder
 from lacuner.models.heads import build_head
 from lacuner.models.model import Model
-from lacuner.models.tagger import Tagger, assemble
+from lacuner.models.tagger import LOWEST_THRESHOLD, Tagger, assemble
 from lacuner.models.targets import choose_span_width
 from lacuner.models.types import HasThreshold
 from lacuner.models.windows import cut_sentences
@@ -24,9 +24,6 @@ from lacuner.training.dataset import TrainingSet, training_set
 from lacuner.training.loop import fit, load_weights
 from lacuner.training.run_folder import Row, Run
 from lacuner.training.steps import MakeStep, loss_step
-
-LOWEST_THRESHOLD = 0.0009
-"""Spans with a lower probability are not considered when a threshold is tuned."""
 
 
 def new_model(config: RecipeConfig, docs: Sequence[Document], run: Run, name: str = "model") -> Model:

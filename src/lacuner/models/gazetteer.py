@@ -1,0 +1,127 @@
+"""The gazetteer that travels with a tagger: entries, how they are matched, and how matches and predictions combine."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.matching.terms import Case, Spacing, normalise_surface
+from lacuner.annotate.sources import gazetteer_source
+from lacuner.atomic import atomic_write
+from lacuner.data import Document, Span
+from lacuner.errors import ModelFileError
+
+FORMAT = 1
+SOURCE = "gazetteer"
+"""The `source` of spans that come from a gazetteer match."""
+
+
+class TaggerGazetteer:
+    """Entries with the options by which `lacuner annotate` matched them.
+
+    An entry of a later gazetteer gives way to one of an earlier gazetteer with the same surface and another label.
+
+    >>> gazetteer = TaggerGazetteer([Entry("aspirin", "Chemical")])
+    >>> gazetteer.find(Document("1", "Aspirin helps."))
+    [Span(start=0, end=7, label='Chemical', score=None, source='gazetteer')]
+    """
+
+    def __init__(
+        self, entries: Iterable[Entry], *, case: Case = "smart", spacing: Spacing = "given", stop: Iterable[str] = ()
+    ) -> None:
+        self.entries = [Entry(entry.surface, entry.label) for entry in entries]
+        self.case, self.spacing, self.stop = case, spacing, tuple(sorted(stop))
+        self._source = gazetteer_source(self.entries, name=SOURCE, case=case, spacing=spacing, stop=self.stop)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(sorted({entry.label for entry in self.entries}))
+
+    def find(self, doc: Document) -> list[Span]:
+        """The matches in a document; entries with several labels are left to the model."""
+        return list(self._source.find(doc).spans)
+
+    def extend(self, entries: Iterable[Entry]) -> "TaggerGazetteer":
+        """This gazetteer with more entries, which give way to those it has."""
+        own = {normalise_surface(entry.surface) for entry in self.entries}
+        new = [entry for entry in entries if normalise_surface(entry.surface) not in own]
+        return TaggerGazetteer([*self.entries, *new], case=self.case, spacing=self.spacing, stop=self.stop)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.to_json()).hexdigest()
+
+    def to_json(self) -> bytes:
+        """The gazetteer as a file."""
+        rows = [[entry.surface, entry.label] for entry in self.entries]
+        facts = {"format": FORMAT, "case": self.case, "spacing": self.spacing, "stop": self.stop, "entries": rows}
+        return json.dumps(facts, ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass")
+
+
+def parse_gazetteer(data: bytes, file: Path) -> TaggerGazetteer:
+    """The gazetteer that `TaggerGazetteer.to_json` wrote."""
+    try:
+        facts: Any = json.loads(data)
+        strings = [*facts["stop"], *(text for row in facts["entries"] for text in row)]
+        rows = [Entry(surface, label) for surface, label in facts["entries"]]
+        valid = facts["format"] == FORMAT and all(isinstance(text, str) and text for text in strings)
+        if valid and facts["case"] in get_args(Case) and facts["spacing"] in get_args(Spacing):
+            return TaggerGazetteer(rows, case=facts["case"], spacing=facts["spacing"], stop=facts["stop"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelFileError("not the gazetteer of a tagger", file=file) from error
+    raise ModelFileError("not the gazetteer of a tagger", file=file)
+
+
+def sidecar(corpus: Path) -> Path:
+    """Where `lacuner annotate` writes the gazetteer that made the labels of a corpus.
+
+    >>> sidecar(Path("weak.jsonl")).name
+    'weak.jsonl.gazetteer.json'
+    """
+    return corpus.with_name(corpus.name + ".gazetteer.json")
+
+
+def write_sidecar(gazetteer: TaggerGazetteer, corpus: Path) -> Path:
+    """Write a gazetteer beside the corpus that it labeled."""
+    path = sidecar(corpus)
+    with atomic_write(path) as stream:
+        stream.write(gazetteer.to_json())
+    return path
+
+
+def read_sidecars(corpora: Iterable[Path]) -> TaggerGazetteer | None:
+    """The gazetteers beside these corpora as one, the first with priority; None if there is none."""
+    gazetteer: TaggerGazetteer | None = None
+    for path in map(sidecar, corpora):
+        if path.is_file():
+            own = parse_gazetteer(path.read_bytes(), path)
+            gazetteer = own if gazetteer is None else gazetteer.extend(own.entries)
+    return gazetteer
+
+
+def merge_spans(matches: Sequence[Span], predicted: Sequence[Span], override: float = 1.0) -> tuple[Span, ...]:
+    """Combine gazetteer matches and predictions without overlaps: a match wins over a less probable prediction.
+
+    A prediction with exactly the place and label of a match gives the match its score. A prediction that conflicts with
+    matches replaces them if its score is above `override`.
+
+    >>> match, longer, other = Span(4, 8, "LOC"), Span(0, 8, "LOC", 0.7), Span(9, 12, "PER", 0.6)
+    >>> [span.key for span in merge_spans([match], [longer, other])]
+    [(4, 8, 'LOC'), (9, 12, 'PER')]
+    >>> [span.key for span in merge_spans([match], [longer, other], override=0.65)]
+    [(0, 8, 'LOC'), (9, 12, 'PER')]
+    """
+    scores = {span.key: span.score for span in predicted}
+    strong = [span for span in predicted if (span.score or 0.0) > override]
+    kept = [
+        match._replace(score=scores.get(match.key, match.score))
+        for match in matches
+        if not any(match.overlaps(span) and match.key != span.key for span in strong)
+    ]
+    free = [span for span in predicted if not any(span.overlaps(match) for match in kept)]
+    return tuple(sorted([*kept, *free]))

@@ -1,0 +1,155 @@
+"""Cross-fitting over gazetteer entries: hide a fifth of the names from a model, and see what it predicts for them.
+
+Labels that are missing because the gazetteer lacks a name look, to a model, like labels that were hidden from it. So
+the hidden names show how many of the missing ones a model finds at each decision threshold, without any gold. What a
+model predicts where nothing is labeled is either a missing entity or a mistake. At the best threshold for telling the
+two apart, hardly any are mistakes, which gives the number of missing entities (Elkan and Noto, 2008, use the same
+argument for single examples).
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from lacuner.atomic import atomic_write
+from lacuner.data import Document
+from lacuner.evaluate.threshold import THRESHOLDS
+
+FILE = "operating_point.json"
+FOLDS = 5
+MIN_HIDDEN = 20
+"""Hidden mentions from which on a threshold is chosen by them."""
+MIN_FOUND = 0.1
+"""Share of the hidden mentions that must be found, rightly or with wrong boundaries, to estimate what is missing."""
+
+
+def entry_fold(surface: str) -> int:
+    """The fold of a name, whatever its case and white space.
+
+    >>> entry_fold("Heart  Attack") == entry_fold("heart attack")
+    True
+    """
+    return zlib.crc32(" ".join(surface.casefold().split()).encode("utf-8", "surrogatepass")) % FOLDS
+
+
+def hide_entries(docs: Iterable[Document], fold: int) -> list[Document]:
+    """The documents without the labels of one fold of the names; these become unlabeled text.
+
+    >>> from lacuner.data import Span
+    >>> doc = Document("1", "Mara left", spans=(Span(0, 4, "PER"),))
+    >>> [len(hide_entries([doc], fold)[0].spans) for fold in range(FOLDS)].count(0)
+    1
+    """
+    return [
+        replace(doc, spans=tuple(s for s in doc.spans if entry_fold(doc.text[s.start : s.end]) != fold)) for doc in docs
+    ]
+
+
+@dataclass(frozen=True)
+class HiddenCounts:
+    """What a model predicted at each of `THRESHOLDS`; add the counts of several models with `+`."""
+
+    hidden: int
+    """Mentions of hidden names."""
+    labeled: int
+    """Labels in the documents, hidden ones included."""
+    correct: np.ndarray
+    """Hidden mentions that were predicted with the right boundaries and label."""
+    inexact: np.ndarray
+    """Other predictions that overlap a hidden mention."""
+    new: np.ndarray
+    """Predictions where nothing is labeled."""
+
+    def __add__(self, other: "HiddenCounts") -> "HiddenCounts":
+        return HiddenCounts(
+            self.hidden + other.hidden,
+            self.labeled + other.labeled,
+            self.correct + other.correct,
+            self.inexact + other.inexact,
+            self.new + other.new,
+        )
+
+
+def count_hidden(docs: Sequence[Document], predicted: Iterable[Document], fold: int) -> HiddenCounts:
+    """Compare a model's predictions with all labels of the documents, those hidden from it included.
+
+    `predicted` has a score on every span, and all spans down to the lowest threshold.
+    """
+    correct: list[float] = []
+    inexact: list[float] = []
+    new: list[float] = []
+    hidden = 0
+    for doc, prediction in zip(docs, predicted, strict=True):
+        own = [span for span in doc.spans if entry_fold(doc.text[span.start : span.end]) == fold]
+        keys = {span.key for span in own}
+        hidden += len(own)
+        for span in prediction.spans:
+            score = 1.0 if span.score is None else span.score
+            if span.key in keys:
+                correct.append(score)
+            elif any(span.overlaps(other) for other in own):
+                inexact.append(score)
+            elif not any(span.overlaps(other) for other in (*doc.spans, *doc.rejected, *doc.unsure)):
+                new.append(score)
+    counts = [len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (correct, inexact, new)]
+    return HiddenCounts(hidden, sum(len(doc.spans) for doc in docs), *counts)
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A decision threshold, and what to expect of a model that adds its predictions to the labels."""
+
+    threshold: float
+    new: float
+    """Predictions where nothing is labeled, in the documents that were trained on."""
+    missing: float
+    """Estimated number of missing entities."""
+    recall: float
+    """Share of the missing entities that are found."""
+    precision: float
+    """Share of the new predictions that are right."""
+    f1: float
+    """F1 of labels and new predictions together, if all labels are right."""
+    labels_f1: float
+    """F1 of the labels alone, if all are right."""
+
+
+def write_operating_point(point: OperatingPoint, folder: Path) -> None:
+    """Keep an operating point in a run folder."""
+    with atomic_write(folder / FILE) as stream:
+        stream.write(json.dumps(asdict(point), indent=1).encode())
+
+
+def read_operating_point(folder: Path) -> OperatingPoint | None:
+    """The operating point that a recipe left in a run folder, if it did."""
+    path = folder / FILE
+    return OperatingPoint(**json.loads(path.read_bytes())) if path.exists() else None
+
+
+def choose_operating_point(counts: HiddenCounts) -> OperatingPoint | None:
+    """The threshold with the best estimated F1; None if too few names are hidden or found to tell."""
+    if counts.hidden < MIN_HIDDEN:
+        return None
+    recall, found = counts.correct / counts.hidden, (counts.correct + counts.inexact) / counts.hidden
+    usable = (found >= MIN_FOUND) & (counts.new > 0)
+    if not usable.any():
+        return None
+    missing = float((counts.new[usable] / found[usable]).min())
+    gold = counts.labeled + missing
+    right = np.minimum(missing * recall, counts.new)
+    f1 = 2 * (counts.labeled + right) / (counts.labeled + counts.new + gold)
+    best = int(np.argmax(f1))
+    new = float(counts.new[best])
+    return OperatingPoint(
+        threshold=float(THRESHOLDS[best]),
+        new=new,
+        missing=missing,
+        recall=float(recall[best]),
+        precision=float(right[best] / max(new, 1.0)),
+        f1=float(f1[best]),
+        labels_f1=2 * counts.labeled / (counts.labeled + gold),
+    )

@@ -1,0 +1,64 @@
+"""Labels must agree: the same type under two names in weak labels, gold and dev would be learned as two types."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from lacuner.data import Document, Span, labels_of
+from lacuner.errors import ConfigError
+
+
+def rename_labels(docs: Sequence[Document], names: Mapping[str, str]) -> list[Document]:
+    """Documents with some labels renamed.
+
+    >>> doc = Document("1", "Mara left", spans=(Span(0, 4, "person"),))
+    >>> rename_labels([doc], {"person": "PER"})[0].spans[0].label
+    'PER'
+    """
+
+    def rename(spans: Sequence[Span]) -> tuple[Span, ...]:
+        return tuple(span._replace(label=names.get(span.label, span.label)) for span in spans)
+
+    return [
+        replace(doc, spans=rename(doc.spans), rejected=rename(doc.rejected), unsure=rename(doc.unsure)) for doc in docs
+    ]
+
+
+def check_labels(data: Mapping[str, Sequence[Document]]) -> list[str]:
+    """Raise an error if two roles seem to name a type differently; returns sentences about labels that one lacks.
+
+    >>> weak, gold = (Document("1", "Mara", spans=(Span(0, 4, label),)) for label in ("Person", "PERSON"))
+    >>> check_labels({"weak": [weak], "gold": [gold]})
+    Traceback (most recent call last):
+    lacuner.errors.ConfigError: gold uses PERSON, weak uses Person: the same type? Then add --map PERSON=Person
+    """
+    labels = {role: set(labels_of(docs)) for role, docs in data.items()}
+    roles = [role for role in ("weak", "gold", "dev") if labels.get(role)]
+    notes = []
+    for number, role in enumerate(roles[1:], 1):
+        known = set().union(*(labels[other] for other in roles[:number]))
+        for label in sorted(labels[role] - known):
+            for other in roles[:number]:
+                alike = [name for name in sorted(labels[other] - labels[role]) if _are_alike(label, name)]
+                if alike:
+                    raise ConfigError(
+                        f"{role} uses {label}, {other} uses {alike[0]}: the same type? Then add "
+                        f"--map {label}={alike[0]}"
+                    )
+            others = " and ".join(roles[:number])
+            notes.append(f"only {role} has the label {label}: {_lacks(others, role)}")
+    return notes
+
+
+def _lacks(others: str, role: str) -> str:
+    if role == "dev":
+        return f"{others} cannot teach it, so it counts as missed on dev"
+    return f"{others} has no example of it"
+
+
+def _are_alike(label: str, other: str) -> bool:
+    """Whether two labels differ only in case, punctuation, a plural s, or a prefix such as `bio:`."""
+    left, right = ("".join(filter(str.isalnum, name.casefold())) for name in (label, other))
+    if not left or not right:
+        return False
+    last = [name.casefold().replace("/", ":").replace("#", ":").rsplit(":", 1)[-1] for name in (label, other)]
+    return left == right or left.rstrip("s") == right.rstrip("s") or last[0] == last[1]

@@ -1,0 +1,85 @@
+"""The gazetteer that travels with a tagger: matching, merging, saving, and files that are not one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from lacuner.annotate import Entry
+from lacuner.data import Document, Span
+from lacuner.errors import ModelFileError
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.gazetteer import TaggerGazetteer, merge_spans, parse_gazetteer, read_sidecars, write_sidecar
+from lacuner.models.heads import build_head
+from lacuner.models.model import Model
+from lacuner.models.storage import load, save
+from lacuner.models.tagger import Tagger
+
+ENTRIES = [Entry("Halden", "LOC"), Entry("aspirin", "DRUG"), Entry("Vorn", "LOC"), Entry("Vorn", "PER")]
+
+
+def tagger(gazetteer: TaggerGazetteer | None = None) -> Tagger:
+    torch.manual_seed(0)
+    encoder = TinyEncoder(TinyConfig(rows=64, width=16, feature=4, heads=2))
+    model = Model(encoder, build_head({"kind": "span", "labels": ["LOC", "PER"], "threshold": 0.999}, encoder.width))
+    return Tagger(model.eval(), gazetteer)
+
+
+def test_matches_are_added_to_what_the_model_predicts() -> None:
+    found = tagger(TaggerGazetteer(ENTRIES))("Mara left Halden with Aspirin for Vorn.")
+    assert [(found.text[s.start : s.end], s.label) for s in found.spans] == [("Halden", "LOC"), ("Aspirin", "DRUG")]
+    assert {span.source for span in found.spans} == {"gazetteer"}, "an entry with two labels is left to the model"
+    assert not tagger()("Mara left Halden.").spans
+
+
+def test_a_saved_tagger_has_its_gazetteer(tmp_path: Path) -> None:
+    gazetteer = TaggerGazetteer(ENTRIES, case="exact", stop=["Halden"])
+    save(tagger(gazetteer), tmp_path)
+    again = load(tmp_path)
+    assert again.gazetteer is not None and again.gazetteer.sha256 == gazetteer.sha256
+    assert [span.label for span in again("halden Halden aspirin Aspirin").spans] == ["DRUG"]
+    (tmp_path / "gazetteer.json").write_text("{}")
+    with pytest.raises(ModelFileError, match="has changed"):
+        load(tmp_path)
+
+
+def as_file(case: str = "smart", row: str = '["a", "B"]') -> str:
+    return f'{{"format": 1, "case": "{case}", "spacing": "given", "stop": [], "entries": [{row}]}}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        as_file(row='["a"]'),
+        as_file("upside"),
+        as_file(row='["a", 7]'),
+        as_file(row='["a", ""]'),
+    ],
+)
+def test_a_file_that_is_no_gazetteer(data: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="not the gazetteer of a tagger"):
+        parse_gazetteer(data.encode(), tmp_path / "gazetteer.json")
+
+
+def test_the_first_gazetteer_has_priority(tmp_path: Path) -> None:
+    write_sidecar(TaggerGazetteer([Entry("Halden", "LOC")]), tmp_path / "a.jsonl")
+    write_sidecar(TaggerGazetteer([Entry("halden", "PER"), Entry("Moss", "LOC")]), tmp_path / "b.jsonl")
+    both = read_sidecars([tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "c.jsonl"])
+    assert both is not None
+    assert [span.label for span in both.find(Document("1", "Halden, Moss"))] == ["LOC", "LOC"]
+    assert read_sidecars([tmp_path / "c.jsonl"]) is None
+
+
+def test_merging() -> None:
+    match = Span(4, 8, "LOC", None, "gazetteer")
+    same, wide, apart = Span(4, 8, "LOC", 0.4), Span(0, 8, "ORG", 0.9), Span(10, 12, "PER", 0.3)
+    assert merge_spans([match], [same, apart]) == (match._replace(score=0.4), apart)
+    assert merge_spans([match], [wide, apart]) == (match, apart)
+    assert merge_spans([match], [wide, apart], override=0.8) == (wide, apart)
+    assert merge_spans([], [apart]) == (apart,) and merge_spans([match], []) == (match,)
