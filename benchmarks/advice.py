@@ -155,7 +155,7 @@ def evaluate_advice(candidates: Candidates, condition: Condition, data_folder: P
     roles = [role for role in ("weak", "gold") if any(role in _needs(recipe) for recipe, _ in candidates.rows)]
     splits = DataSet(condition.data, spec, data_folder).splits(roles, condition.noise, condition.seed)
     data_profile = profile(splits.weak, splits.gold, splits.dev)
-    advice = advise(data_profile, condition.encoder)
+    advice = advise(data_profile, pretrained=condition.encoder.startswith("hf:"))
     recipes = dict.fromkeys(recipe for recipe, _ in candidates.rows)
     constant = {name: candidates.find(Advice(recipe=name, reasons=())) for name in recipes}
     by_recipe = {name: row for name, row in constant.items() if row is not None}

@@ -45,7 +45,7 @@ def render(folder: Path, scores: dict[str, dict[str, Any]]) -> str:
     ]
     caption = "On the test part, in which most names are not in the gazetteer. One seed."
     why = json.loads((folder / "lacuner" / "run.json").read_text(encoding="utf-8"))["identity"]["why"]
-    with (folder / "lacuner" / "suspects.jsonl").open(encoding="utf-8") as lines:
+    with (folder / "lacuner" / "label_issues.jsonl").open(encoding="utf-8") as lines:
         missing = list(islice((row for row in map(json.loads, lines) if row["kind"] == "missing"), MAX_LISTED))
     return render_page(
         Path(__file__).with_name("demo_report.html.jinja"),

@@ -38,6 +38,13 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def no_shipped_encoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto` trains `tiny` from scratch, which is faster; tests of the shipped encoders are marked `shipped`."""
+    if request.node.get_closest_marker("shipped") is None and not isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.setattr("lacuner.models.encoders.auto.SHIPPED", ())
+
+
+@pytest.fixture(autouse=True)
 def unit_tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that is neither `integration` nor `slow` starts no process and trains for at most two epochs."""
     if request.node.get_closest_marker("integration") or request.node.get_closest_marker("slow"):

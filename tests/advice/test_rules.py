@@ -83,7 +83,7 @@ def surely(value: float, of: int = 500) -> Share:
     ],
 )
 def test_each_rule_at_its_threshold(data: DataProfile, recipe: str) -> None:
-    assert advise(data, "hf:some").recipe == recipe
+    assert advise(data, pretrained=True).recipe == recipe
     assert advise(data).recipe == ("ensemble" if recipe == "roster" else recipe), "roster needs a pre-trained encoder"
 
 
@@ -121,7 +121,7 @@ def everything() -> list[Advice]:
         DataProfile(weak=WEAK, dev=DEV, reference_gaps=0.5),
     ]
     every = (*judges, *names, *blind, *others, with_gold(500))
-    return [advise(data, encoder) for data in every for encoder in ("tiny", "hf:some")]
+    return [advise(data, pretrained) for data in every for pretrained in (False, True)]
 
 
 def test_every_advice_is_valid_and_gives_reasons() -> None:
@@ -141,7 +141,7 @@ def test_reasons_and_notes_give_the_figures() -> None:
     assert "about 47 % of the entities" in advise(with_dev(0.471)).reasons[0]
     assert "about 60 % of the labels are wrong" in advise(with_dev(0.5, 0.4)).reasons[0]
     by_name = advise(with_dev(0.5, unlabeled_mentions=share(0.02)))
-    assert "whole names are missing" in by_name.reasons[0] and any("suspects.tsv" in note for note in by_name.notes)
+    assert "whole names are missing" in by_name.reasons[0] and any("label_issues.tsv" in note for note in by_name.notes)
     at_random = advise(with_dev(0.5, unlabeled_mentions=share(0.5)))
     assert "mentions of all names" in at_random.reasons[0] and not at_random.notes
     assert (

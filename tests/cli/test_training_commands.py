@@ -34,16 +34,17 @@ def corpora(tmp_path: Path) -> Path:
 def test_train_predict_evaluate(run: Run, corpora: Path) -> None:
     done = run("train", "--recipe", "trust", "--weak", "weak.jsonl", "--dev", "dev.jsonl", "--out", "run", *QUICK)
     assert "epoch 6/6" in done.stderr and "words/s" in done.stderr and "dev P" in done.stderr
-    assert "The model found" in done.stdout and "suspects.jsonl" in done.stdout
-    rows = [json.loads(line) for line in (corpora / "run" / "suspects.jsonl").read_text().splitlines()]
+    assert "The model found" in done.stdout and "label_issues.jsonl" in done.stdout
+    rows = [json.loads(line) for line in (corpora / "run" / "label_issues.jsonl").read_text().splitlines()]
     assert rows and all({"kind", "document", "start", "end", "label", "text", "context"} <= set(row) for row in rows)
     weak = {doc.id: doc for doc in read(corpora / "weak.jsonl")}
     assert all(weak[row["document"]].text[row["start"] : row["end"]] == row["text"] for row in rows)
     missing = [row for row in rows if row["kind"] == "missing"]
-    listed = [line.split("\t") for line in (corpora / "run" / "suspects.tsv").read_text().splitlines()]
-    assert listed[0] == ["term", "label", "score", "mentions"]
-    assert sum(int(row[-1]) for row in listed[1:]) == len(missing) >= len(listed) - 1 > 0
-    run("annotate", "weak.jsonl", "--dictionary", "run/suspects.tsv", "--out", "again.jsonl")
+    listed = [line.split("\t") for line in (corpora / "run" / "label_issues.tsv").read_text().splitlines()]
+    assert listed[0] == ["term", "label", "score", "mentions", "occurrences", "example"]
+    assert all(f"[{row[0].strip()}]" in row[-1] and int(row[4]) >= int(row[3]) for row in listed[1:])
+    assert sum(int(row[3]) for row in listed[1:]) == len(missing) >= len(listed) - 1 > 0
+    run("annotate", "weak.jsonl", "--dictionary", "run/label_issues.tsv", "--out", "again.jsonl")
     assert sum(len(doc.spans) for doc in read(corpora / "again.jsonl")) > 0
     made = json.loads(run("predict", "run", "dev.jsonl", "--out", "found.jsonl", "--json").stdout)
     assert (made["documents"], made["words_unread"]) == (100, 0)

@@ -25,7 +25,7 @@ def test_table_and_page(tmp_path: Path) -> None:
         {"kind": "doubtful", "label": "PLACE", "score": 0.1, "context": "[doubted]"},
         *({"kind": "missing", "label": "PLACE", "score": 0.9, "context": f"[found {n}]"} for n in range(40)),
     ]
-    (run / "suspects.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (run / "label_issues.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     script = ROOT / "scripts" / "demo_report.py"
     done = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True, check=True)
     table = [line.split() for line in done.stdout.splitlines()]

@@ -61,7 +61,11 @@ def lstm():
 
 MAKERS = {"tiny": tiny, "lstm": lstm}
 """Rows of `lacuner.models.encoders.ENCODERS` -> an encoder to run the conformance tests on."""
-ELSEWHERE = {"hf": "tests/models/test_huggingface.py", "run": "below, and tests/pretraining"}
+ELSEWHERE = {
+    "hf": "tests/models/test_huggingface.py",
+    "run": "below, and tests/pretraining",
+    **dict.fromkeys(("auto", "tiny-en", "tiny-zh"), "tests/models/test_shipped.py"),
+}
 
 conformance = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
@@ -269,7 +273,7 @@ def test_whether_a_run_has_a_transformer_is_read_from_its_config_alone(tmp_path)
 class LengthEncoder(torch.nn.Module):
     """The smallest encoder: an embedding of the word's length."""
 
-    is_transformer, limit, width = False, None, 4
+    is_transformer, is_pretrained, limit, width = False, False, None, 4
 
     def __init__(self):
         super().__init__()

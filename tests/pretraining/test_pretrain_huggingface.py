@@ -139,7 +139,13 @@ def test_pretraining_learns_and_is_kept(head: bool, tmp_path: Path) -> None:
     folder = make_model(tmp_path / "model", head=head)
     config = load_config(
         PretrainConfig,
-        settings=[f'encoder.name="hf:{folder}"', "train.epochs=5", "train.learning_rate=1e-2", "whole_words=true"],
+        settings=[
+            f'encoder.name="hf:{folder}"',
+            "train.epochs=5",
+            "train.learning_rate=1e-2",
+            "whole_words=true",
+            "held_out=0.2",
+        ],
     )
     lines: list[str] = []
     done = pretrain(DOCS, tmp_path / "run", config, log=lines.append)

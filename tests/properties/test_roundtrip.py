@@ -43,7 +43,7 @@ def surfaces(doc: Document, spans: tuple[Span, ...]) -> list[tuple[str, str]]:
 
 
 @settings(max_examples=200)
-@given(st.lists(documents(), max_size=4), st.sampled_from(["conll", "tokens"]), st.sampled_from(SCHEMES))
+@given(st.lists(documents(), max_size=4), st.sampled_from(["conll", "tokens"]), st.sampled_from(list(SCHEMES)))
 def test_columns_and_tokens_lose_only_what_they_report(docs: list[Document], name: str, scheme: str) -> None:
     again, lost = round_trip(docs, name, scheme)
     expected = []

@@ -102,7 +102,7 @@ def check_recipe(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """All of the above."""
     trained = case.run(folder / "a")
     assert trained.tagger.labels
-    assert (folder / "a" / "suspects.jsonl").exists() == ("weak" in RECIPES[case.recipe].NEEDS)
+    assert (folder / "a" / "label_issues.jsonl").exists() == ("weak" in RECIPES[case.recipe].NEEDS)
     found = list(trained.tagger.predict(case.dev))
     assert [doc.text for doc in found] == [doc.text for doc in case.dev]
     again = case.run(folder / "a")

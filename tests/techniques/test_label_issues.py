@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from lacuner.annotate.gazetteer.load import load_gazetteer
 from lacuner.data import Document, Span
-from lacuner.techniques.label_issues import LabelIssue, LabelIssues, write_missing_names
+from lacuner.techniques.label_issues import LabelIssue, LabelIssues, find_label_issues, write_missing_names
 
 TEXT = "Mara  Teel met Mara\nTeel in Halden, =cmd and Mara Teel."
 
@@ -34,7 +35,7 @@ ISSUES = LabelIssues(
 def test_mentions_of_a_name_are_grouped() -> None:
     names = [(name.text, name.label, name.score, len(name.mentions)) for name in ISSUES.missing_names()]
     assert names == [
-        ("Mara Teel", "PERSON", 0.9, 2),
+        ("Mara Teel", "PERSON", 0.8, 2),
         ("Halden", "PLACE", 0.8, 1),
         ("=cmd", "PLACE", 0.6, 1),
         ("Mara Teel", "PLACE", 0.5, 1),
@@ -51,3 +52,34 @@ def test_names_are_a_gazetteer_that_no_spreadsheet_evaluates(tmp_path: Path) -> 
         ("=cmd", "PLACE"),
         ("Mara Teel", "PLACE"),
     ]
+
+
+def test_a_word_that_is_rarely_taken_for_a_name_ranks_low() -> None:
+    docs = [Document(str(i), "Will left Halden .") for i in range(4)]
+    found = [replace(docs[0], spans=(Span(0, 4, "PERSON", 0.9), Span(10, 16, "PLACE", 0.5)))]
+    found += [replace(doc, spans=(Span(10, 16, "PLACE", 0.5),)) for doc in docs[1:]]
+    issues = find_label_issues(Predictions(found), docs)
+    assert [(name.text, name.score, name.occurrences) for name in issues.missing_names()] == [
+        ("Halden", 0.5, 4),
+        ("Will", 0.9 / 4, 4),
+    ]
+
+
+def test_a_prediction_that_merges_two_labels_casts_no_doubt_on_them() -> None:
+    doc = Document("1", "Mara Teel left", spans=(Span(0, 4, "PERSON"), Span(5, 9, "PERSON")))
+    merged = replace(doc, spans=(Span(0, 9, "PERSON", 0.99),))
+    assert not find_label_issues(Predictions([merged]), [doc]).doubtful
+    longer = replace(doc, spans=(Span(5, 14, "PERSON", 0.99),))
+    assert len(find_label_issues(Predictions([longer]), [doc]).doubtful) == 2
+
+
+class Predictions:
+    """A tagger with given predictions."""
+
+    labels = ("PERSON", "PLACE")
+
+    def __init__(self, docs: list[Document]) -> None:
+        self.docs = docs
+
+    def predict(self, docs: object) -> list[Document]:
+        return self.docs

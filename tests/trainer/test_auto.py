@@ -101,7 +101,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path, monkeypatch: pyt
         run(tmp_path / "killed", "train.checkpoint_seconds=0")
     monkeypatch.undo()
     run(tmp_path / "killed", "train.checkpoint_seconds=0")
-    for name in ("run.json", "metrics.jsonl", "suspects.jsonl", "model/model.safetensors"):
+    for name in ("run.json", "metrics.jsonl", "label_issues.jsonl", "model/model.safetensors"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes(), name
 
 
@@ -154,10 +154,10 @@ def test_a_broken_description_is_no_traceback(tmp_path: Path, text: str) -> None
 def test_the_encoder_has_a_say(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('[encoder]\nname = "hf:x"\n', encoding="utf-8")
     for asked, name in (
-        (AutoSettings(), "tiny"),
+        (AutoSettings(), "auto"),
         (AutoSettings(settings=('encoder.name="hf:some"', "train.epochs=2")), "hf:some"),
         (AutoSettings(file=tmp_path / "c.toml"), "hf:x"),
-        (AutoSettings(settings=("train.epochs=2",)), "tiny"),
+        (AutoSettings(settings=("train.epochs=2",)), "auto"),
     ):
         assert auto._encoder_name(asked) == name
 

@@ -41,10 +41,10 @@ def run(folder: Path, *settings: str, dev: bool = True, seed: int = 1) -> list[s
         ("trust", ["head.kind=token", "head.variant=product"], "head.variant=product .* head.kind=token"),
         ("partial", ["head.width=3"], "head.width=3 has no effect together with head.kind=crf"),
         ("nrces", ["head.scheme=BIOES"], "head.scheme=BIOES has no effect together with head.kind=span"),
-        ("trust", ["encoder.vectors=x.txt"], "encoder.vectors=x.txt .* encoder.name=tiny: it is for lstm"),
+        ("trust", ["encoder.vectors=x.txt"], "encoder.vectors=x.txt .* encoder.name=auto: it is for lstm"),
         ("trust", ["encoder.frozen=2", "encoder.name=lstm"], "encoder.frozen=2 .* encoder.name=lstm: it is for hf"),
         ("trust", ["encoder.pooling=mean", "encoder.name=run:x"], "encoder.pooling=mean .* encoder.name=run:x"),
-        ("trust", ["encoder.checkpointing=true"], "encoder.checkpointing=True .* encoder.name=tiny"),
+        ("trust", ["encoder.checkpointing=true"], "encoder.checkpointing=True .* encoder.name=auto"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(recipe: str, settings: list[str], words: str) -> None:

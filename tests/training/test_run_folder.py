@@ -68,7 +68,7 @@ def test_what_a_killed_process_left_in_a_new_folder_is_no_hindrance(tmp_path: Pa
 
 
 def digests(folder: Path) -> dict[str, str]:
-    names = ("model/model.safetensors", "model/config.json", "metrics.jsonl", "suspects.jsonl")
+    names = ("model/model.safetensors", "model/config.json", "metrics.jsonl", "label_issues.jsonl")
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 

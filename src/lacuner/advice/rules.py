@@ -52,8 +52,8 @@ class Advice(Config):
     """Other remarks on the data."""
 
 
-def advise(data: DataProfile, encoder: str = "tiny") -> Advice:
-    """Recommend a recipe for profiled data and an encoder.
+def advise(data: DataProfile, pretrained: bool = False) -> Advice:
+    """Recommend a recipe for profiled data and an encoder that is pre-trained or not.
 
     >>> from lacuner.advice import Size
     >>> weak = Size(documents=1000, words=20_000, entities=900, labels=("PER",), cjk=0.0)
@@ -76,7 +76,7 @@ def advise(data: DataProfile, encoder: str = "tiny") -> Advice:
         recipe = "needle"
         reasons = [f"There are {data.gold_entities:,} gold entities beside the weak labels; `needle` trains on both."]
     else:
-        recipe, settings, reason = _advise_on_weak(data, pretrained=encoder.startswith("hf:"))
+        recipe, settings, reason = _advise_on_weak(data, pretrained)
         reasons = [_describe_labels(data), reason]
     return Advice(recipe=recipe, settings=settings, reasons=tuple(reasons), notes=tuple(_notes(data)))
 
@@ -173,7 +173,7 @@ def _notes(data: DataProfile) -> Iterator[str]:
     if data.missing_kind == "names":
         yield (
             "Most recipes assume that labels are missing at random, but here whole names seem to be missing: look at "
-            "suspects.tsv after training, and add what belongs there to the gazetteer."
+            "label_issues.tsv after training, and add what belongs there to the gazetteer."
         )
     uses_gold = data.in_gold >= GOLD_COVERAGE or _can_train_on_gold(data)
     if data.labels_not_in_weak and data.comparable and not uses_gold:

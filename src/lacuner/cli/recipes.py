@@ -15,6 +15,7 @@ from typer import Argument, Option, echo
 
 from lacuner.cli.console import print_json, print_table, read_splits
 from lacuner.cli.options import Dev, Encoder, InputOptions, Json, to_arguments
+from lacuner.data import Splits
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def recipes(
         if name is not None or not (weak or gold):
             raise ConfigError("a recommendation needs --for WEAK or --gold, and no recipe name")
         arguments = [*inputs.arguments(), *to_arguments({"encoder": [encoder] if encoder else []})]
-        _recommend(files, read_splits(files, inputs), encoder or "tiny", arguments, json)
+        _recommend(files, read_splits(files, inputs), encoder or "auto", arguments, json)
         return
     modules = {name: find_recipe(name)} if name is not None else RECIPES
     sections = {key: parse(inspect.getdoc(module) or "") for key, module in modules.items()}
@@ -81,9 +82,10 @@ def _recommend(
     from lacuner.advice import advise
     from lacuner.advice import profile as profile_data
     from lacuner.recipes import RECIPES
+    from lacuner.trainer.auto import names_pretrained
 
     profile = profile_data(**docs)
-    advice = advise(profile, encoder)
+    advice = advise(profile, names_pretrained(encoder, Splits(**docs)))
     roles = [role for role in files if role in (*RECIPES[advice.recipe].NEEDS, "dev")]
     data = to_arguments({"recipe": [advice.recipe], **{role: files[role] for role in roles}})
     settings = to_arguments({"set": advice.settings, "out": ["run"]})

@@ -172,7 +172,7 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
     if not learned:
         echo(
             "The model predicts hardly any of the labeled entities: it has not learned them. Train longer "
-            "(--set train.epochs=...) or with more labels; suspects.jsonl is not meaningful before."
+            "(--set train.epochs=...) or with more labels; label_issues.jsonl is not meaningful before."
         )
     elif len(issues.missing) < FEW_MISSING * issues.labels:
         echo(
@@ -193,11 +193,11 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
             text = " ".join(issue.document.text[span.start : span.end].split())
             score, model = _format_score(span.score), f"{span.label} [{text}]"
         echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {model})")
-    echo(f"all mentions: {out / 'suspects.jsonl'}")
+    echo(f"all mentions: {out / 'label_issues.jsonl'}")
     if names:
         echo(
-            f"names as a gazetteer: {out / 'suspects.tsv'} (delete wrong rows, then add it to `lacuner annotate` with "
-            "--dictionary)"
+            f"names as a gazetteer: {out / 'label_issues.tsv'} (delete wrong rows, then add it to `lacuner annotate` "
+            "with --dictionary)"
         )
 
 

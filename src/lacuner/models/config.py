@@ -19,8 +19,9 @@ _Threshold = Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"]
 class EncoderConfig(Config):
     """Settings of the encoder: words to vectors."""
 
-    name: str = "tiny"
-    """Encoder: `tiny`, `lstm`, `hf:NAME_OR_PATH` (Hugging Face), or `run:PATH` (the encoder of another run)."""
+    name: str = "auto"
+    """Encoder: `tiny-en`, `tiny-zh` (shipped, pre-trained), `tiny`, `lstm` (from scratch), `hf:NAME_OR_PATH` (Hugging
+    Face), `run:PATH` (the encoder of another run), or `auto`: the shipped one for the language, or else `tiny`."""
     size: Annotated[Literal["small", "base"], OnlyWith("name", ("tiny",))] = "small"
     """`tiny`: sizes for training from scratch, or those of the shipped encoders, for pre-training on much text."""
     vectors: Annotated[Path | None, OnlyWith("name", ("lstm",))] = None

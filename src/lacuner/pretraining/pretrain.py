@@ -25,6 +25,7 @@ from lacuner.corpus.jsonl import as_line
 from lacuner.data import Document
 from lacuner.errors import ConfigError
 from lacuner.models.config import EncoderConfig
+from lacuner.models.encoders.auto import choose_encoder
 from lacuner.models.encoders.tiny import TinyEncoder
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model, save
@@ -143,7 +144,7 @@ def _train(
     text: PreparedText, names: Sequence[str], config: PretrainConfig, run: Run
 ) -> tuple[MaskedLanguageModel, Row]:
     torch.manual_seed(run.seed_for("weights", "pretrain"))
-    model, head = new_masked_model(config.encoder, text, config.least, config.most)
+    model, head = new_masked_model(_choose_encoder(config.encoder, text, run), text, config.least, config.most)
     size = int(np.diff(text.offsets)[~text.held_out].sum())
     large = size > LARGE_TEXT
     epochs = config.train.epochs or (PRETRAINED_EPOCHS if model.encoder.is_pretrained or large else FROM_SCRATCH_EPOCHS)
@@ -180,6 +181,16 @@ def _train(
     best: Row = min((row["dev"] for row in rows if "dev" in row), key=lambda row: float(row["perplexity"]))
     model.head.top5 = float(best["top5"])
     return model, best
+
+
+def _choose_encoder(config: EncoderConfig, text: PreparedText, run: Run) -> EncoderConfig:
+    """The encoder to start from: for `auto`, the shipped one for the language of the text."""
+    if config.name != "auto":
+        return config
+    sample = text.passages(np.arange(min(len(text.source), 1000)))
+    choice = choose_encoder([Document("sample", " ".join(word for words in sample for word in words))])
+    run.log(choice.reason)
+    return config.model_copy(update={"name": choice.name})
 
 
 def fit_to_limit(sentences: list[list[str]], encoder: Encoder) -> list[list[str]]:

@@ -128,12 +128,13 @@ def prepare_text(sources: Sequence[TextSource], folder: Path, held_out: float, c
         _write_text(sources, folder, held_out, compounds)
         with atomic_write(folder / "text.json") as stream:  # last: a folder without it is not prepared
             stream.write(json.dumps(identity).encode())
-    offsets, source, held = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in _ARRAYS)
+    offsets, source, held = (np.fromfile(folder / name, dtype=kind) for name, kind in _ARRAYS.items())
     ids = np.memmap(folder / "ids.u32", dtype="<u4", mode="r") if offsets[-1] else np.zeros(0, dtype=np.uint32)
     return PreparedText(json.loads((folder / "words.json").read_bytes()), ids, offsets, source, held)
 
 
-_ARRAYS = ("offsets", "source", "held_out")
+_ARRAYS = {"offsets.i64": "<i8", "source.u16": "<u2", "held_out.u8": "?"}
+"""Files of plain numbers, and their types."""
 
 
 def _read_identity(folder: Path) -> object:
@@ -177,14 +178,14 @@ def _write_text(sources: Sequence[TextSource], folder: Path, held_out: float, co
                 )
             _hold_out_some(held, first_passage)
             first_of_source.append(len(lengths))
-    tables = {
-        "offsets": offsets_of(np.frombuffer(lengths, dtype=np.uint32).astype(np.int64)),
-        "source": np.repeat(np.arange(len(sources), dtype=np.uint16), np.diff(first_of_source)),
-        "held_out": np.frombuffer(held, dtype=np.int8).astype(bool),
-    }
-    for name, table in tables.items():
-        with atomic_write(folder / f"{name}.npy") as stream:
-            np.save(stream, table, allow_pickle=False)
+    tables = (
+        offsets_of(np.frombuffer(lengths, dtype=np.uint32).astype(np.int64)),
+        np.repeat(np.arange(len(sources)), np.diff(first_of_source)),
+        np.frombuffer(held, dtype=np.int8),
+    )
+    for (name, kind), table in zip(_ARRAYS.items(), tables, strict=True):
+        with atomic_write(folder / name) as stream:
+            stream.write(table.astype(kind).tobytes())
     with atomic_write(folder / "words.json") as stream:
         stream.write(json.dumps(list(number_of), ensure_ascii=False).encode("utf-8", "surrogatepass"))
 

@@ -1,9 +1,9 @@
 """The recipes: one file per paper or baseline, listed by hand.
 
 A recipe is a module with `NEEDS` (the data it cannot do without; dev is optional, and it sees no other data), `GROUP`
-and `PAPER`, which `lacuner recipes` lists, `Config` and `train(splits, config, run) -> Tagger`. A recipe that calls
-`train_members` also has `train_member(splits, config, run, number)`, which child processes call. Its docstring has
-fixed headings, which `lacuner recipes NAME` shows.
+(`recommended`, `other methods`, `baselines` or `for experiments`) and `PAPER`, which `lacuner recipes` lists, `Config`
+and `train(splits, config, run) -> Tagger`. A recipe that calls `train_members` also has `train_member(splits, config,
+run, number)`, which child processes call. Its docstring has fixed headings, which `lacuner recipes NAME` shows.
 """
 
 from types import ModuleType

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.intervals import IntervalSet
+from lacuner.annotate.matching.matcher import Matcher
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
 from lacuner.models.storage import AnyTagger
@@ -45,14 +49,19 @@ class LabelIssues:
     doubtful: list[LabelIssue]
     labels: int
     """Number of labels in the documents."""
+    occurrences: Mapping[str, int] = field(default_factory=dict)
+    """How often each missing surface form occurs where nothing is labeled."""
 
     def missing_names(self) -> list[MissingName]:
-        """The missing spans grouped by surface form and label, in the order of their most confident mention."""
+        """The missing spans grouped by surface form and label, best first."""
         groups: dict[tuple[str, str], list[LabelIssue]] = {}
         for issue in self.missing:
-            text = " ".join(issue.document.text[issue.span.start : issue.span.end].split())
-            groups.setdefault((text, issue.span.label), []).append(issue)
-        return [MissingName(text, label, mentions) for (text, label), mentions in groups.items()]
+            groups.setdefault((_surface(issue.document, issue.span), issue.span.label), []).append(issue)
+        names = [
+            MissingName(text, label, mentions, max(self.occurrences.get(text, 0), len(mentions)))
+            for (text, label), mentions in groups.items()
+        ]
+        return sorted(names, key=lambda name: -name.score)
 
 
 @dataclass(frozen=True)
@@ -62,10 +71,13 @@ class MissingName:
     text: str
     label: str
     mentions: list[LabelIssue]
+    occurrences: int
+    """How often it occurs where nothing is labeled, predicted or not."""
 
     @property
-    def score(self) -> float | None:
-        return self.mentions[0].span.score
+    def score(self) -> float:
+        """Mean probability over all occurrences: a word that the model takes for a name only once ranks low."""
+        return sum(mention.span.score or 0.0 for mention in self.mentions) / self.occurrences
 
 
 def find_label_issues(tagger: AnyTagger, docs: Sequence[Document]) -> LabelIssues:
@@ -84,10 +96,29 @@ def find_label_issues(tagger: AnyTagger, docs: Sequence[Document]) -> LabelIssue
         for span in weak.spans:
             if span.key not in exact:
                 overlapping = next((other for other in predicted.spans if other.overlaps(span)), None)
-                doubtful.append(LabelIssue("doubtful", weak, span, overlapping))
+                # a prediction that merges two labels is a mistake of the model, not of the labels
+                if overlapping is None or sum(overlapping.overlaps(other) for other in weak.spans) == 1:
+                    doubtful.append(LabelIssue("doubtful", weak, span, overlapping))
     missing.sort(key=lambda issue: -(issue.span.score or 0.0))
     doubtful.sort(key=lambda issue: -((issue.predicted.score or 0.0) if issue.predicted else 0.0))
-    return LabelIssues(missing, doubtful, sum(len(doc.spans) for doc in docs))
+    surfaces = {_surface(issue.document, issue.span) for issue in missing}
+    return LabelIssues(missing, doubtful, sum(len(doc.spans) for doc in docs), _count_unlabeled(docs, surfaces))
+
+
+def _surface(doc: Document, span: Span) -> str:
+    return " ".join(doc.text[span.start : span.end].split())
+
+
+def _count_unlabeled(docs: Iterable[Document], surfaces: Iterable[str]) -> Counter[str]:
+    """How often each surface form occurs, in the same case, outside the labeled spans."""
+    counts: Counter[str] = Counter()
+    matcher = Matcher([Entry(surface, "X") for surface in sorted(surfaces)], case="exact", overlaps="all")
+    for doc in docs:
+        labeled = IntervalSet((span.start, span.end) for span in doc.spans)
+        for start, end, _ in matcher.find(doc.text, doc.words):
+            if not labeled.overlaps(start, end):
+                counts[" ".join(doc.text[start:end].split())] += 1
+    return counts
 
 
 def _is_settled(span: Span, weak: Document) -> bool:
@@ -114,9 +145,11 @@ def write_missing_names(issues: LabelIssues, path: Path) -> None:
     """Write the missing names as a gazetteer, to be reviewed and passed to `lacuner annotate --dictionary`."""
     table = io.StringIO()
     rows = csv.writer(table, delimiter="\t", lineterminator="\n")
-    rows.writerow(("term", "label", "score", "mentions"))
-    names = issues.missing_names()
-    rows.writerows((_escape_formula(name.text), name.label, name.score, len(name.mentions)) for name in names)
+    rows.writerow(("term", "label", "score", "mentions", "occurrences", "example"))
+    for name in issues.missing_names():
+        numbers = round(name.score, 4), len(name.mentions), name.occurrences
+        example = _escape_formula(context(name.mentions[0]))
+        rows.writerow((_escape_formula(name.text), _escape_formula(name.label), *numbers, example))
     with atomic_write(path) as stream:
         stream.write(table.getvalue().encode("utf-8", "surrogatepass"))
 

@@ -5,7 +5,8 @@ names that recipe, with the reasons under `why`. A run that was started earlier 
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ from pydantic import ConfigDict, ValidationError
 
 from lacuner.advice import Advice, advise, profile
 from lacuner.config import Config, load_config
-from lacuner.data import Splits
-from lacuner.errors import ConfigError
+from lacuner.data import Document, Splits
+from lacuner.errors import ConfigError, LacunerError
+from lacuner.models.config import EncoderConfig
+from lacuner.models.encoders import is_pretrained
+from lacuner.models.encoders.auto import choose_encoder
 from lacuner.recipes import RECIPES
 
 AUTO = "auto"
@@ -61,7 +65,7 @@ def choose_recipe(
         )
     advice = _stored_advice(stored)
     if advice is None or (splits.gold and "gold" not in stored.get("data", {})):
-        current = advise(profile(splits.weak, splits.gold, splits.dev), _encoder_name(auto))
+        current = advise(profile(splits.weak, splits.gold, splits.dev), names_pretrained(_encoder_name(auto), splits))
         if advice is not None and "gold" in RECIPES[current.recipe].NEEDS:
             raise ConfigError(
                 f"the run in this folder was started without --gold; with it the recipe would be {current.recipe}: "
@@ -79,7 +83,29 @@ def choose_recipe(
 
 def _encoder_name(auto: AutoSettings) -> str:
     encoder = _raw_settings(auto).get("encoder")
-    return str(encoder.get("name", "tiny")) if isinstance(encoder, dict) else "tiny"
+    return str(encoder.get("name", AUTO)) if isinstance(encoder, dict) else AUTO
+
+
+def names_pretrained(encoder: str, splits: Splits) -> bool:
+    """Whether an encoder is pre-trained: `auto` is the one that suits the texts, and one that is not here is not."""
+    try:
+        return is_pretrained(EncoderConfig(name=choose_encoder(_texts(splits)).name if encoder == AUTO else encoder))
+    except LacunerError:
+        return False  # opening it is where its absence is an error
+
+
+def choose_config_encoder(config: Config, splits: Splits, log: Callable[[str], None]) -> Config:
+    """Replace the encoder `auto` in a recipe's settings by the one that suits the texts."""
+    encoder = getattr(config, "encoder", None)
+    if not isinstance(encoder, EncoderConfig) or encoder.name != AUTO:
+        return config
+    choice = choose_encoder(_texts(splits))
+    log(choice.reason)
+    return config.model_copy(update={"encoder": encoder.model_copy(update={"name": choice.name})})
+
+
+def _texts(splits: Splits) -> Iterator[Document]:
+    return chain(splits.weak or (), splits.gold or ())
 
 
 def _stored_advice(stored: Mapping[str, Any]) -> Advice | None:

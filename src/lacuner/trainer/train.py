@@ -14,7 +14,7 @@ from lacuner.models.tagger import Tagger
 from lacuner.recipes import RECIPES, find_recipe
 from lacuner.techniques.hidden_entries import OperatingPoint, read_operating_point
 from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
-from lacuner.trainer.auto import AUTO, choose_recipe, read_auto_settings
+from lacuner.trainer.auto import AUTO, choose_config_encoder, choose_recipe, read_auto_settings
 from lacuner.trainer.comparison import SystemScore, compare_with_gazetteer, tune_with_gazetteer
 from lacuner.trainer.labels import check_labels
 from lacuner.training.callbacks import TrainingCallback
@@ -87,7 +87,7 @@ def train(  # noqa: PLR0913
     for role in [role for role in docs_by_role if role not in (*module.NEEDS, "dev")]:
         log(f"recipe `{recipe}` does not use --{role}; ignoring it")
         del docs_by_role[role]  # a recipe must never see data that its users would not have
-    config = config if config is not None else module.Config()
+    config = choose_config_encoder(config if config is not None else module.Config(), splits, log)
     data = {role: sort_documents(set_complete(docs, role in ("gold", "dev"))) for role, docs in docs_by_role.items()}
     if getattr(getattr(config, "train", None), "patience", None) is not None and not data.get("dev"):
         log("train.patience has no effect without --dev: every epoch is trained")
@@ -111,8 +111,8 @@ def train(  # noqa: PLR0913
         issues = None
         if "weak" in module.NEEDS:
             issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, data["weak"])
-            write_label_issues((*issues.missing, *issues.doubtful), run.folder / "suspects.jsonl")
-            write_missing_names(issues, run.folder / "suspects.tsv")
+            write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")
+            write_missing_names(issues, run.folder / "label_issues.tsv")
         if not run.finished:
             run.finish({"labels": list(tagger.labels)})
     comparison = None
