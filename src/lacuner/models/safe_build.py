@@ -36,7 +36,8 @@ def build_model(config: Mapping[str, Any], files: Mapping[str, bytes], weights: 
     computed = sum(tensor.nbytes for name, tensor in model.named_buffers() if name not in stored)
     if computed > MAX_BUFFER_BYTES:
         raise ModelFileError(f"the settings ask for {computed:,} bytes beside the weights")
-    model = _build(config, files)
+    with _SkipNormalInit():  # the weights come next
+        model = _build(config, files)
     model.load_state_dict(dict(weights))
     return model
 
@@ -49,7 +50,7 @@ def _build(config: Mapping[str, Any], files: Mapping[str, bytes]) -> AnyModel:
 
 
 class _SkipNormalInit(TorchFunctionMode):
-    """Skips `nn.init.normal_`, which takes two seconds to load for the meta device and has nothing to fill there."""
+    """Skips `nn.init.normal_`: it takes two seconds to load for the meta device, and longest of all for a large table."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None

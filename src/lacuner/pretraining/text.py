@@ -178,7 +178,7 @@ def _write_text(sources: Sequence[TextSource], folder: Path, held_out: float, co
                 )
             _hold_out_some(held, first_passage)
             first_of_source.append(len(lengths))
-    tables = (
+    tables: tuple[np.ndarray, ...] = (
         offsets_of(np.frombuffer(lengths, dtype=np.uint32).astype(np.int64)),
         np.repeat(np.arange(len(sources)), np.diff(first_of_source)),
         np.frombuffer(held, dtype=np.int8),
