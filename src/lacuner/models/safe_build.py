@@ -50,7 +50,7 @@ def _build(config: Mapping[str, Any], files: Mapping[str, bytes]) -> AnyModel:
 
 
 class _SkipNormalInit(TorchFunctionMode):
-    """Skips `nn.init.normal_`: it takes two seconds to load for the meta device, and longest of all for a large table."""
+    """Skips `nn.init.normal_`: it takes two seconds to load for the meta device, and long for a large table."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
