@@ -21,6 +21,8 @@ def corpus(tmp_path: Path) -> Path:
 def test_pretrain_augment_and_train_from_it(run: Run, corpus: Path) -> None:
     done = run("pretrain", "train.jsonl", "--out", "pre", *QUICK)
     assert "held out: top1" in done.stderr and "encoder: run:pre" in done.stdout and "perplexity" in done.stdout
+    assert "read train.jsonl as text: 100 documents" in done.stderr
+    assert "perplexity on held-out text" in (corpus / "pre" / "learning_curves.svg").read_text()
     again = json.loads(run("pretrain", "train.jsonl", "--out", "pre", *QUICK, "--json").stdout)
     assert 0 <= again["top5"] <= 1
     assert "not a tagger" in run("predict", "pre", "train.jsonl", "--out", "x.jsonl", status=2).stderr
@@ -56,3 +58,10 @@ def test_pretrain_augment_and_train_from_it(run: Run, corpus: Path) -> None:
 def test_wrong_input_is_one_sentence(run: Run, corpus: Path, args: list[str], words: str) -> None:
     done = run("pretrain", "train.jsonl", "--out", "pre", *args, status=2)
     assert words in done.stderr.strip().splitlines()[-1]
+
+
+def test_two_corpora_of_the_same_name_are_told_apart(run: Run, corpus: Path) -> None:
+    (corpus / "other").mkdir()
+    write(demo_corpus().train[100:200], corpus / "other" / "train.jsonl")
+    done = run("pretrain", "train.jsonl", "other/train.jsonl", "--out", "pre", *QUICK, "--json")
+    assert {"perplexity train.jsonl", "perplexity other/train.jsonl"} <= set(json.loads(done.stdout))

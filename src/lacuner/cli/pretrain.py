@@ -1,7 +1,9 @@
 """`lacuner pretrain`: domain-adaptive pre-training of an encoder."""
 
 import hashlib
+from collections.abc import Iterator
 from functools import partial
+from json import loads
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +11,7 @@ from typer import Argument, echo
 
 from lacuner.cli.console import CorpusReader, log, print_json
 from lacuner.cli.options import Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
+from lacuner.data import Document
 from lacuner.errors import CorpusError
 
 
@@ -34,20 +37,53 @@ def pretrain(
 
     settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
     pretrain_config = load_config(PretrainConfig, config, settings)
+    names = [path.name.split(".")[0] for path in corpus]
     sources = [
-        TextSource(path.name.split(".")[0], partial(CorpusReader, path, inputs), _fingerprint(path, inputs))
-        for path in corpus
+        TextSource(name if names.count(name) == 1 else str(path), partial(_read, path, inputs), _hash(path, inputs))
+        for name, path in zip(names, corpus, strict=True)
     ]
     result = pretrain_sources(sources, out, pretrain_config, seed, log)
+    _draw_curves(out)
     if json:
         print_json({"run": str(out), "model": str(result.run.model_folder), **result.held_out})
         return
     scores = ", ".join(f"{name} {value:.3g}" for name, value in result.held_out.items())
     echo(f"masked words of held-out text: {scores}")
+    echo(f"learning curves: {out / 'learning_curves.svg'}")
     echo(f"encoder: run:{out}")
 
 
-def _fingerprint(path: Path, inputs: InputOptions) -> str:
+def _read(path: Path, inputs: InputOptions) -> Iterator[Document]:
+    reader = CorpusReader(path, inputs)
+    yield from reader
+    reader.log_lost("text")
+
+
+def _draw_curves(run: Path) -> None:
+    """Draw the training loss, and the perplexity on held-out text of each corpus, by shard."""
+    from lacuner.reporting.svg import Axes, Figure, Panel, line_style, write_figures
+
+    rows = [loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    measured = [row for row in rows if "dev" in row]
+    series = [name for name in measured[-1]["dev"] if name.startswith("perplexity")]
+    styles = {name: line_style(number) for number, name in enumerate(["training loss", *series])}
+
+    def draw(names: list[str], points: list[tuple[int, dict[str, float]]], axes: Axes) -> None:
+        for name in names:
+            style, x = styles[name], [epoch + 1 for epoch, _ in points]
+            axes.plot(x, [row[name] for _, row in points], color=style.colour, marker=style.marker, markersize=3)
+        axes.set(xlabel="shard", ylim=(0, None))
+
+    losses = [(row["epoch"], {"training loss": row["loss"]}) for row in rows]
+    held_out = [(row["epoch"], row["dev"]) for row in measured]
+    panels = [
+        Panel("training loss", partial(draw, ["training loss"], losses)),
+        Panel("perplexity on held-out text", partial(draw, series, held_out)),
+    ]
+    write_figures([Figure("learning_curves", "Learning curves", "", panels, styles)], run)
+
+
+def _hash(path: Path, inputs: InputOptions) -> str:
     """Hash of a file, or of all files of a folder, and of the options that decide how they are read."""
     digest = hashlib.sha256(" ".join(inputs.arguments()).encode())
     try:
