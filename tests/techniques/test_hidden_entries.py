@@ -64,9 +64,9 @@ def simulated(missing: int, noise: float, recall_at_half: float = 0.5) -> Hidden
 
 @pytest.mark.parametrize("missing", [200, 1000])
 def test_the_number_of_missing_entities_is_estimated(missing: int) -> None:
-    point = choose_operating_point(simulated(missing, noise=2000))
+    point = choose_operating_point(simulated(missing, noise=missing / 2))
     assert point is not None
-    assert missing * 0.9 < point.missing < missing * 1.3
+    assert missing * 0.9 < point.missing < missing * 1.1
     assert point.f1 > point.labels_f1
     quiet, noisy = (choose_operating_point(simulated(missing, noise)) for noise in (0, 5000))
     assert quiet is not None and noisy is not None

@@ -1,10 +1,12 @@
 """Cross-fitting over gazetteer entries: hide a fifth of the names from a model, and see what it predicts for them.
 
 Labels that are missing because the gazetteer lacks a name look, to a model, like labels that were hidden from it. So
-the hidden names show how many of the missing ones a model finds at each decision threshold, without any gold. What a
-model predicts where nothing is labeled is either a missing entity or a mistake. At the best threshold for telling the
-two apart, hardly any are mistakes, which gives the number of missing entities (Elkan and Noto, 2008, use the same
-argument for single examples).
+the hidden names show how many of the missing ones a model finds at each decision threshold, without any gold. Most
+of what a model predicts where nothing is labeled touches an entity, so the number of such predictions, divided by the
+share of the hidden mentions that it finds, estimates the number of missing entities (Elkan and Noto, 2008, argue alike
+for single examples). The ratio is taken at the threshold that finds half as many hidden mentions as the lowest one: at
+lower thresholds mistakes add to the count, at higher ones a few easy names decide. On the training texts of wikigold
+and bc5cdr with half of a gazetteer (one model, seed 1) it gave 706 and 857 missing entities; there were 771 and 845.
 """
 
 import json
@@ -25,6 +27,8 @@ MIN_HIDDEN = 20
 """Hidden mentions from which on a threshold is chosen by them."""
 MIN_FOUND = 0.1
 """Share of the hidden mentions that must be found, rightly or with wrong boundaries, to estimate what is missing."""
+FEW_MISSING = 0.1
+"""Missing entities per label below which labels count as nearly complete."""
 
 
 def entry_fold(surface: str) -> int:
@@ -131,25 +135,28 @@ def read_operating_point(folder: Path) -> OperatingPoint | None:
 
 
 def choose_operating_point(counts: HiddenCounts) -> OperatingPoint | None:
-    """The threshold with the best estimated F1; None if too few names are hidden or found to tell."""
+    """The threshold with the best estimated F1 on the entities that the labels lack; None if it cannot be estimated.
+
+    The labeled names play no part: how many of the entities of a new text they cover is not known. Where hardly
+    anything is missing, they do, because then most of what a model adds at a low threshold is wrong.
+    """
     if counts.hidden < MIN_HIDDEN:
         return None
     recall, found = counts.correct / counts.hidden, (counts.correct + counts.inexact) / counts.hidden
-    usable = (found >= MIN_FOUND) & (counts.new > 0)
-    if not usable.any():
+    at = int(np.argmin(np.abs(found - found.max() / 2)))
+    if found[at] < MIN_FOUND / 2 or not counts.new[at]:
         return None
-    missing = float((counts.new[usable] / found[usable]).min())
-    gold = counts.labeled + missing
+    missing = float(counts.new[at] / found[at])
     right = np.minimum(missing * recall, counts.new)
-    f1 = 2 * (counts.labeled + right) / (counts.labeled + counts.new + gold)
-    best = int(np.argmax(f1))
-    new = float(counts.new[best])
+    labeled = counts.labeled if missing < FEW_MISSING * counts.labeled else 0
+    best = int(np.argmax((labeled + right) / (2 * labeled + counts.new + missing)))
+    new, gold = float(counts.new[best]), counts.labeled + missing
     return OperatingPoint(
         threshold=float(THRESHOLDS[best]),
         new=new,
         missing=missing,
         recall=float(recall[best]),
         precision=float(right[best] / max(new, 1.0)),
-        f1=float(f1[best]),
+        f1=float(2 * (counts.labeled + right[best]) / (counts.labeled + new + gold)),
         labels_f1=2 * counts.labeled / (counts.labeled + gold),
     )
