@@ -4,8 +4,9 @@ What it does: trains a few span classifiers with negative sampling, which differ
     negatives they sample. A span that one of them predicts by chance is rarely predicted by the others; on real
     entities they mostly agree. A last model is trained on the mean of their probabilities for every unlabeled span;
     labels stay as they are. With dev, the probabilities are first scaled so that they add up to the number of missing
-    entities, estimated from how frequent entities are in dev. Without dev they are not scaled, and the last model has
-    a low decision threshold: where whole names are missing from the labels, few members predict them.
+    entities, estimated from how frequent entities are in dev. Without dev, a fifth of the names is hidden from each
+    member. What it predicts for them shows how many entities are missing, and how many predictions to keep: the
+    decision threshold of the last model follows from that. (Too few names for it: a low threshold, `lenient`.)
 Assumes: that labels are right and missing at random.
 Needs: weak; with dev it also tunes thresholds and selects epochs.
 Costs: one training run per member, in parallel where there are cores, and two more: five times `trust` with three
@@ -60,9 +61,9 @@ class Config(RecipeConfig):
     rate: float = Field(0.5, gt=0)
     """Number of sampled negatives per word."""
     scale: bool = True
-    """With dev: scale the probabilities to the estimated number of missing entities."""
+    """Scale the probabilities to the estimated number of missing entities."""
     hide: bool = True
-    """Hide a fifth of the names from each member: what it predicts for them replaces dev."""
+    """Without dev: hide a fifth of the names from each member. What it predicts for them replaces dev."""
     lenient: float = Field(0.2, gt=0, lt=1)
     """Decision threshold of the last model where there is no dev to tune it on."""
     last_epochs: int | None = Field(None, ge=1)
@@ -78,13 +79,16 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
     # 1. the members, each in a stage of its own
     stages = {number: f"models/{number}" for number in range(config.models)}
+    run.plan(
+        dict.fromkeys(stages.values(), config.train.epochs) | {"train": config.last_epochs or 2 * config.train.epochs}
+    )
     train_members("ensemble", splits, config, run, stages, partial(train_member, splits, config, run))
     total, counts = torch.zeros(()), None
     for number, name in stages.items():
         member = new_model(config, docs, run, name)
         load_stage(run, name, member)
         total = total + score_corpus(member, weak.as_complete.features, probabilities)
-        if config.hide:
+        if config.hide and not splits.dev:
             own = count_hidden(docs, predict_all(member, docs), number % FOLDS)
             counts = own if counts is None else counts + own
     point = None if counts is None else choose_operating_point(counts)
@@ -133,7 +137,9 @@ def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
     """Train one ensemble member with negative sampling, in its own stage."""
     docs, name = splits.weak or (), f"models/{number}"
     model = new_model(config, docs, run, name)
-    weak = weak_training_set(model, hide_entries(docs, number % FOLDS) if config.hide else docs, Lost())
+    weak = weak_training_set(
+        model, hide_entries(docs, number % FOLDS) if config.hide and not splits.dev else docs, Lost()
+    )
     sampling = negative_sampling.Config(encoder=config.encoder, head=config.head, train=config.train, rate=config.rate)
     make_step = partial(negative_sampling.sampling_step, weak, sampling)
     train_stage(weak.as_annotated, make_step, config.train, run, Selection(splits.dev, config.head.threshold), name)
