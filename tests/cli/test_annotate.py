@@ -96,6 +96,21 @@ def test_gold_lint_and_json(run: Run, tmp_path: Path) -> None:
     assert facts["gold"]["precision"] == 1.0
 
 
+def test_lint_suggests_longer_phrases(run: Run, tmp_path: Path) -> None:
+    write([Document(str(i), "They had sensorineural ataxia") for i in range(6)], tmp_path / "u.jsonl")
+    (tmp_path / "d.tsv").write_text("ataxia\tDisease\n")
+    args = ("annotate", "u.jsonl", "--dictionary", "d.tsv", "--out", "w.jsonl")
+    out = run(*args, "--lint", "--report", "r.html").stdout
+    assert "(no entry to stop)" in out and "add the longer phrases" in out
+    assert "sensorineural ataxia\tDisease\n" in out
+    page = (tmp_path / "r.html").read_text()
+    assert "6 of 6 matches are inside a longer phrase" in page and "add the longer phrases" in page
+    facts = json.loads(run(*args, "--lint", "--json").stdout)
+    assert facts["suspicious"][0]["longer"] == [["sensorineural ataxia", 6]]
+    assert facts["longer_phrases"] == "sensorineural ataxia\tDisease\n" and facts["stop_list"] == ""
+    assert json.loads(run(*args, "--json").stdout)["longer_phrases"] == "", "counted only with --lint"
+
+
 def test_the_result_does_not_depend_on_the_number_of_workers(run: Run, tmp_path: Path) -> None:
     from lacuner.demo.build import write_demo
 

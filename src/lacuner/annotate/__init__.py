@@ -4,10 +4,11 @@
 over a corpus and combines their spans with a `LabelModel`, and `lint` finds the entries that cost precision.
 """
 
+from lacuner.annotate.boundaries import NeighbourSample
 from lacuner.annotate.gazetteer.entries import Entry, Gazetteer, GazetteerWarning
 from lacuner.annotate.gazetteer.load import GAZETTEER_FORMATS, load_gazetteer
 from lacuner.annotate.label_model import LabelModel
-from lacuner.annotate.lint import EntryPrecision, LintRow, format_stop_list, lint
+from lacuner.annotate.lint import EntryPrecision, LintRow, format_longer_phrases, format_stop_list, lint
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.annotate.pipeline import annotate
 from lacuner.annotate.sources import (
@@ -33,11 +34,13 @@ __all__ = [
     "LabellingStatistics",
     "LintRow",
     "Matcher",
+    "NeighbourSample",
     "Source",
     "SourceOutput",
     "annotate",
     "apply_stop_list",
     "capitalised_source",
+    "format_longer_phrases",
     "format_stop_list",
     "function_source",
     "gazetteer_source",

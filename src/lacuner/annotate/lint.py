@@ -1,8 +1,8 @@
 """Lint a gazetteer: find the entries that probably cost precision in this corpus.
 
 A handful of entries causes most false positives of a typical gazetteer. Without gold there are only heuristics: entries
-with several labels, common words, one or two characters, numbers, and unusually frequent matches. With gold the
-precision of each entry is measured.
+with several labels, common words, one or two characters, numbers, unusually frequent matches, and matches that are
+mostly inside a longer phrase. With gold the precision of each entry is measured.
 """
 
 from bisect import bisect_right
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from lacuner.annotate.boundaries import MIN_REPEATED, longer_phrases
 from lacuner.annotate.matching.normalise import character_sets
 from lacuner.annotate.matching.terms import COMMON_WORDS, normalise_surface
 from lacuner.annotate.sources import Source
@@ -48,6 +49,8 @@ class LintRow(NamedTuple):
     wrong: int | None = None
     stop: bool = False
     """Whether it is suggested for the stop list."""
+    longer: tuple[tuple[str, int], ...] = ()
+    """If its matches are mostly inside longer phrases: these phrases and how often they occur."""
 
     @property
     def precision(self) -> float | None:
@@ -84,6 +87,8 @@ def lint(
 ) -> list[LintRow]:
     """The suspicious entries of a gazetteer source, worst first. Entries without a match are not listed.
 
+    Longer phrases are found only if `statistics.neighbours` was collected. They do not put an entry on the stop list,
+    not even with gold: the entry is not wrong, its boundary is.
     With gold (`precision`) the entries with the most wrong matches come first, otherwise those with the most matches
     and reasons.
 
@@ -96,6 +101,10 @@ def lint(
     terms = _matched_terms(source, statistics)
     total = sum(term.matches for term in terms.values())
     frequent = max(FREQUENT_SHARE * total, 10 * total / max(len(terms), 1))
+    longer = {}
+    if statistics.neighbours is not None:
+        surfaces = {form: term.surface for form, term in terms.items()}
+        longer = longer_phrases(statistics.neighbours, source.name, source.entries, surfaces)
     rows = []
     for form, term in terms.items():
         reasons = [*term.reasons, *_reasons(form)]
@@ -108,7 +117,10 @@ def lint(
             enough, mostly_wrong = right + wrong >= MIN_GOLD_MATCHES, wrong > right
             if enough and mostly_wrong:
                 reasons.append(WRONG)
-            stop = mostly_wrong and (enough or stop)
+            stop = mostly_wrong and (stop or (enough and form not in longer))
+        if form in longer:
+            reasons.append(longer[form].reason)
+            term = term._replace(longer=longer[form].phrases)
         if reasons:
             rows.append(term._replace(reasons=tuple(reasons), right=right, wrong=wrong, stop=stop))
     return sorted(rows, key=_worst_first)[:limit]
@@ -127,8 +139,8 @@ def _reasons(form: str) -> Iterator[str]:
 
 
 def _worst_first(row: LintRow) -> tuple[int, float, str]:
-    """Sort key. Being frequent alone is weak evidence."""
-    suspicion = sum(0.2 if reason == FREQUENT else 1.0 for reason in row.reasons)
+    """Sort key. Being frequent alone is weak evidence, and a longer phrase is often right without its first word."""
+    suspicion = sum(0.2 if reason == FREQUENT else 1.0 for reason in row.reasons) - 0.5 * bool(row.longer)
     return -(row.wrong or 0), -row.matches * suspicion, row.surface
 
 
@@ -168,4 +180,21 @@ def format_stop_list(rows: Iterable[LintRow]) -> str:
         if row.stop:
             gold = "" if row.precision is None else f", right in {row.precision:.0%} of gold"
             lines.append(f"{row.surface}\t{row.matches:,} matches{gold}: {', '.join(row.reasons)}\n")
+    return "".join(lines)
+
+
+def format_longer_phrases(rows: Iterable[LintRow]) -> str:
+    """Suggested gazetteer entries: each longer phrase that occurs repeatedly and its label, as TSV lines to edit.
+
+    >>> longer = (("mild hearing loss", 5), ("odd hearing loss", 1))
+    >>> format_longer_phrases([LintRow("hearing loss", ("Disease",), 6, (), where=None, longer=longer)])
+    'mild hearing loss\\tDisease\\n'
+    """
+    lines = [
+        f"{phrase}\t{label}\n"
+        for row in rows
+        for phrase, times in row.longer
+        if times >= MIN_REPEATED
+        for label in row.labels
+    ]
     return "".join(lines)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from lacuner.annotate.boundaries import NeighbourSample
 from lacuner.annotate.label_model import Ambiguous, By, LabelModel
 from lacuner.annotate.matching.matcher import Overlaps
 from lacuner.annotate.sources import Source
@@ -58,9 +59,8 @@ def _annotate(
                 doc.spans, doc.unsure = layer.spans, layer.unsure
             yield from chunk
         return
-    for chunk, (labels, counts) in map_in_order(
-        _split_chunks(docs, CHUNK_FOR_WORKER), partial(_label_chunk, model), workers
-    ):
+    work = partial(_label_chunk, model, neighbours=statistics.neighbours is not None)
+    for chunk, (labels, counts) in map_in_order(_split_chunks(docs, CHUNK_FOR_WORKER), work, workers):
         statistics.merge(counts)
         for doc, (spans, unsure) in zip(chunk, labels, strict=True):
             doc.spans = tuple([Span(*span) for span in spans])
@@ -69,11 +69,11 @@ def _annotate(
 
 
 def _label_chunk(
-    model: LabelModel, docs: list[Document]
+    model: LabelModel, docs: list[Document], neighbours: bool = False
 ) -> tuple[list[tuple[SpanTuples, SpanTuples]], LabellingStatistics]:
-    """The task of a worker: label a chunk of documents."""
+    """The task of a worker: label a chunk of documents; `neighbours`: whether to sample the words beside matches."""
     layers = [model(doc) for doc in docs]
-    statistics = LabellingStatistics()
+    statistics = LabellingStatistics(neighbours=NeighbourSample() if neighbours else None)
     statistics.add(docs, layers, model.sources)
     return [(list(map(tuple, layer.spans)), list(map(tuple, layer.unsure))) for layer in layers], statistics
 

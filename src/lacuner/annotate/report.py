@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from lacuner.annotate.lint import LintRow, format_stop_list
+from lacuner.annotate.lint import LintRow, format_longer_phrases, format_stop_list
 from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.atomic import atomic_write
@@ -185,6 +185,7 @@ def report_json(report: AnnotationReport) -> dict[str, Any]:
             for row in report.lint_rows
         ],
         "stop_list": format_stop_list(report.lint_rows),
+        "longer_phrases": format_longer_phrases(report.lint_rows),
         "problems": list(report.problems),
         "lost": {step: dict(lost) for step, lost in steps.items()},
         "lost_spans": [row._asdict() for lost in steps.values() for row in lost.spans[:MAX_ROWS]],

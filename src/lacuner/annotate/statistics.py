@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 
+from lacuner.annotate.boundaries import NeighbourSample
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.label_model import Layer
 from lacuner.annotate.sources import Source
@@ -57,6 +58,8 @@ class LabellingStatistics:
     """By source and label: the counts of `SourceRow`."""
     entries: dict[str, Counter[int]] = field(default_factory=partial(defaultdict, Counter))
     """By source: matches of each entry, by its position in the source's gazetteer."""
+    neighbours: NeighbourSample | None = None
+    """The words beside the matches of gazetteers; only if there is a sample to add to, because it takes time."""
     lost: Lost = field(default_factory=Lost)
 
     def add(self, docs: Sequence[Document], layers: Sequence[Layer], sources: Sequence[Source]) -> None:
@@ -73,6 +76,11 @@ class LabellingStatistics:
                 labels += here
                 labels_by_document += set(here)
                 entries += layer.outputs[0].entries
+        if self.neighbours is not None:
+            for doc, layer in zip(docs, layers, strict=True):
+                for source, output in zip(sources, layer.outputs, strict=True):
+                    if source.entries:
+                        self.neighbours.add(doc, source.name, output)
         self.documents += len(docs)
         self.characters += sum([len(doc.text) for doc in docs])
         self.spans.update(labels)
@@ -141,6 +149,8 @@ class LabellingStatistics:
             self.by_source[key].update(counts)
         for source, matches in other.entries.items():
             self.entries[source].update(matches)
+        if self.neighbours is not None and other.neighbours is not None:
+            self.neighbours.merge(other.neighbours)
         self.lost.spans += other.lost.spans[: self.lost.MAX_ROWS - len(self.lost.spans)]
         self.lost.counts.update(other.lost.counts)
 

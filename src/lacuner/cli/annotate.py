@@ -72,7 +72,7 @@ def annotate(
 
     Matches are the longest ones that start and end at word boundaries. Text without a match is unknown, not negative.
     """
-    from lacuner.annotate import EntryPrecision, LabellingStatistics
+    from lacuner.annotate import EntryPrecision, LabellingStatistics, NeighbourSample
     from lacuner.annotate import annotate as annotate_documents
     from lacuner.annotate import lint as lint_source
     from lacuner.annotate.report import AnnotationReport, ExampleSampler, report_json, write_report
@@ -88,7 +88,7 @@ def annotate(
     loaded = LabellingSources(labelling)
     reader = CorpusReader(corpus, inputs)
     gold_reader = CorpusReader(gold, inputs, complete=True) if gold else None
-    statistics = LabellingStatistics()
+    statistics = LabellingStatistics(neighbours=NeighbourSample() if lint else None)
     weak = annotate_documents(
         reader,
         loaded.sources,
@@ -291,7 +291,7 @@ def _print_report(annotation: AnnotationReport, measurement: Measurement | None,
 
 
 def _print_lint(lint_rows: Sequence[LintRow]) -> None:
-    from lacuner.annotate import format_stop_list
+    from lacuner.annotate import format_longer_phrases, format_stop_list
 
     if not lint_rows:
         echo("no suspicious entries")
@@ -310,3 +310,5 @@ def _print_lint(lint_rows: Sequence[LintRow]) -> None:
     print_table("\nSuspicious entries", ("entry", "labels", "matches", "wrong", "why", "where"), rows)
     stop_list = format_stop_list(lint_rows) or "(no entry to stop)"
     echo(f"\nSuggested stop list (edit and save it, then pass it as --stop):\n{stop_list}")
+    if longer := format_longer_phrases(lint_rows):
+        echo(f"Some entries are right, but inside longer phrases: add the longer phrases that are names:\n{longer}")
