@@ -292,3 +292,12 @@ def test_no_documents_and_no_matches_are_reported(run: Run, tmp_path: Path) -> N
     assert "no match in any document" not in done.stderr
     done = run("evaluate", "weak.jsonl", "--gold", "texts.txt")
     assert "texts.txt: no entity" in done.stderr
+
+
+def test_the_gazetteer_is_written_beside_the_labels_it_made(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("Mara left Halden.\n")
+    (tmp_path / "terms.tsv").write_text("Halden\tLOC\n")
+    run("annotate", "texts.txt", "--dictionary", "terms.tsv", "--out", "weak.jsonl")
+    assert "Halden" in (tmp_path / "weak.jsonl.gazetteer.json").read_text()
+    run("annotate", "texts.txt", "--regex", "LOC=Halden", "--out", "weak.jsonl")
+    assert not (tmp_path / "weak.jsonl.gazetteer.json").exists(), "that of earlier labels is not used for these"

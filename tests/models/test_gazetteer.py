@@ -83,3 +83,8 @@ def test_merging() -> None:
     assert merge_spans([match], [wide, apart]) == (match, apart)
     assert merge_spans([match], [wide, apart], override=0.8) == (wide, apart)
     assert merge_spans([], [apart]) == (apart,) and merge_spans([match], []) == (match,)
+
+
+def test_labels_are_renamed_with_those_of_the_documents() -> None:
+    renamed = TaggerGazetteer(ENTRIES, stop=["Moss"]).rename_labels({"DRUG": "Chemical"})
+    assert renamed.labels == ("Chemical", "LOC", "PER") and renamed.stop == ("Moss",)

@@ -195,9 +195,10 @@ class LabellingSources:
 
     def write_gazetteer(self, out: Path) -> None:
         """Write the entries of all gazetteers beside the labels, for a tagger that is trained on them."""
-        from lacuner.models.gazetteer import TaggerGazetteer, write_sidecar
+        from lacuner.models.gazetteer import TaggerGazetteer, sidecar, write_sidecar
 
         if not self.entries:
+            sidecar(out).unlink(missing_ok=True)  # of earlier labels in the same file
             return
         options = self.options
         gazetteer = TaggerGazetteer(self.entries[0], case=options.case, spacing=options.spacing, stop=self.stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -71,7 +72,7 @@ def train(
         raise ConfigError(f"recipe `{recipe}` needs --from RUN")
     names = parse_pairs(map_ or [], "--map", "LABEL=LABEL")
     splits = {role: rename_labels(docs, names) for role, docs in read_splits(files, inputs).items()}
-    gazetteer = _find_gazetteer(dictionary, weak)
+    gazetteer = _find_gazetteer(dictionary, weak, names)
     trained = train_documents(recipe, Splits(**splits), out, recipe_config, seed, log, gazetteer=gazetteer)
     issues, model_folder, comparison = trained.label_issues, trained.run.model_folder, trained.comparison
     if json:
@@ -98,8 +99,10 @@ def train(
     echo(f"model: {model_folder}")
 
 
-def _find_gazetteer(dictionary: list[Path] | None, weak: list[Path] | None) -> TaggerGazetteer | None:
-    """The gazetteer of `--dictionary`, or the one that `annotate` wrote beside the weak labels."""
+def _find_gazetteer(
+    dictionary: list[Path] | None, weak: list[Path] | None, names: Mapping[str, str]
+) -> TaggerGazetteer | None:
+    """The gazetteer of `--dictionary`, or the one that `annotate` wrote beside the weak labels; `--map` renames."""
     from lacuner.annotate import load_gazetteer
     from lacuner.models.gazetteer import TaggerGazetteer, read_sidecars, sidecar
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -51,6 +51,11 @@ class TaggerGazetteer:
         own = {normalise_surface(entry.surface) for entry in self.entries}
         new = [entry for entry in entries if normalise_surface(entry.surface) not in own]
         return TaggerGazetteer([*self.entries, *new], case=self.case, spacing=self.spacing, stop=self.stop)
+
+    def rename_labels(self, names: Mapping[str, str]) -> "TaggerGazetteer":
+        """This gazetteer with some labels renamed."""
+        entries = [Entry(entry.surface, names.get(entry.label, entry.label)) for entry in self.entries]
+        return TaggerGazetteer(entries, case=self.case, spacing=self.spacing, stop=self.stop)
 
     @property
     def sha256(self) -> str:

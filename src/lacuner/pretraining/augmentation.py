@@ -22,6 +22,7 @@ from lacuner.corpus.words import word_texts, words_of
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.models.config import EncoderConfig
+from lacuner.models.encoders.shipped import SHIPPED
 from lacuner.models.heads.masked import MaskedWordHead
 from lacuner.models.inference import infer_batches
 from lacuner.models.model import MaskedLanguageModel
@@ -181,7 +182,7 @@ def make_augmenter(
 
 def open_augmentation_model(encoder: str, docs: Sequence[Document], min_top5: float = MIN_TOP5) -> MaskedLanguageModel:
     """The masked language model of a pre-training run or of `hf:NAME_OR_PATH`; an error if it is not good enough."""
-    model = open_masked_model(EncoderConfig(name=encoder if ":" in encoder else f"run:{encoder}"))
+    model = open_masked_model(EncoderConfig(name=encoder if ":" in encoder or encoder in SHIPPED else f"run:{encoder}"))
     sentences = [] if model is None else cut_sentences(docs[:MEASURED_SENTENCES], model.encoder).words
     reason = unfit_reason(model, sentences, min_top5)
     if model is None or reason is not None:
