@@ -29,11 +29,13 @@ ENCODERS = {
         "language": "English",
         "texts": ["wikipedia-en.txt.xz", "elife-en.txt.xz"],
         "settings": ["mix=[0.7,0.3]", "rate=0.2", "compounds=0.5"],
+        "limits": "trained on encyclopedic and scientific text; informal text is foreign to it.",
     },
     "tiny-zh": {
         "language": "Chinese",
         "texts": ["wikipedia-zh.txt.xz"],
         "settings": ["rate=0.2", "span=2"],
+        "limits": "trained on encyclopedic text; informal text is foreign to it.",
     },
 }
 ATTRIBUTION = {
@@ -60,8 +62,7 @@ The {language} encoder that comes with lacuner: hashed character features, gated
 
 How it compares with training from scratch and with a transformer is in `docs/results.md` of the project.
 
-Limits: trained on encyclopedic and (English) scientific text, so informal text is foreign to it. It repeats whatever
-associations these texts contain. Its masked-LM head predicts {vocabulary:,} frequent words; `top5` above says how often
+Limits: {limits} It repeats whatever associations these texts contain. Its masked-LM head predicts {vocabulary:,} frequent words; `top5` above says how often
 the right word is among its first five, and `docs/pretraining.md` what that means for augmentation.
 
 The weights are derived from the texts above and are distributed with the attribution given there.
@@ -104,6 +105,7 @@ def build(name: str, texts: Path, run: Path, words: int, seed: int) -> None:
             size=sum(file.stat().st_size for file in folder.iterdir()) / 1e6,
             sha256=digests["model.safetensors"],
             hashes=", ".join(f"{file.name} `{digest[:16]}`" for file, digest in zip(files, hashes, strict=True)),
+            limits=recipe["limits"],
             vocabulary=len(result.model.head.labels),
         )
     )
