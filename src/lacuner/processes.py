@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
@@ -130,7 +130,8 @@ def run_requests(
             while running:  # again and again: a thread may just be starting a child
                 for child in list(children):
                     child.kill()
-                running = bool(wait(futures, timeout=0.1).not_done)
+                time.sleep(0.05)
+                running = not all(future.done() for future in futures)  # `wait` never ends for cancelled ones
             raise
 
 

@@ -4,7 +4,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -30,6 +31,20 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit completion": audit.completion,
     "recipes": recipes.recipes,
 }
+
+
+RESUMABLE = ("train", "pretrain", "bench")
+
+
+@contextmanager
+def explain_interrupt() -> Iterator[None]:
+    """End with one sentence and status 130 after Ctrl-C, in a command that resumes."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        message = "interrupted; the same command continues, and nothing before the last checkpoint is lost"
+        typer.echo(f"lacuner: {message}", err=True)
+        raise typer.Exit(130) from None
 
 
 def _new_app(help: str) -> typer.Typer:
@@ -64,6 +79,7 @@ def _options(
 _groups = {"noise": _new_app("Simulate or measure label noise."), "audit": _new_app("Diagnose a training run.")}
 for _path, _command in COMMANDS.items():
     _group, _, _name = _path.rpartition(" ")
+    _command = explain_interrupt()(_command) if _path in RESUMABLE else _command
     _groups.get(_group, app).command(_name)(flatten_options(_command))
 for _name, _group_app in _groups.items():
     app.add_typer(_group_app, name=_name)

@@ -61,9 +61,11 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.log(f"bond: training on {len(docs):,} documents: {lost}")
     epochs = config.train.epochs
     early = config.early or (epochs if splits.dev else ceil(epochs / 3))
+    late = config.student_epochs or ceil(epochs / 2)
+    run.plan({"early": early, "student": late})
     settings = config.train.resolve(model, data.features)
     train_stage(data, lambda _: loss_step(data), settings.with_epochs(early), run, Selection(splits.dev), "early")
-    student = settings.scale_learning_rates(config.student_rate).with_epochs(config.student_epochs or ceil(epochs / 2))
+    student = settings.scale_learning_rates(config.student_rate).with_epochs(late)
     make_step = _pseudo_labels(data, config, run)
     train_stage(data, make_step, student, run, Selection(splits.dev, keep_start=True), "student")
     return Tagger(model)

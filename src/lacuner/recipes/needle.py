@@ -133,6 +133,9 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         raise ConfigError("noise_aware=true has no effect with completion=false: it weights completed sentences")
     task = _Task(gold, weak, splits.dev, config, run, model, gold_data, noise_aware)
 
+    epochs = _epochs_by_stage(task)
+    run.plan(epochs)
+
     # stage I: train on gold
     _train(task, gold_data, "initial", config.train.epochs)
     for number in range(1, config.rounds + 1):
@@ -140,9 +143,27 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         _train_on_completed(task, number)
         # stage III: fine-tune on gold; the result of stage II stays a candidate
         if config.finetune:
-            epochs = config.finetune_epochs or config.train.epochs
-            _train(task, gold_data, f"finetune/{number}", epochs, config.finetune_rate, keep_start=True)
+            name = f"finetune/{number}"
+            _train(task, gold_data, name, epochs[name], config.finetune_rate, keep_start=True)
     return Tagger(model)
+
+
+def _epochs_by_stage(task: _Task) -> dict[str, int]:
+    """Number of epochs of every stage, in order; the folds of the calibration are trained once."""
+    config = task.config
+    stages = {"initial": config.train.epochs}
+    for number in range(1, config.rounds + 1):
+        if task.noise_aware and (number > 1 or config.complete_from is None):
+            stages |= dict.fromkeys((f"calibrate/{fold + 1}" for fold in _calibration_folds(task)), config.train.epochs)
+        stages[f"noisy/{number}"] = config.noisy_epochs
+        if config.finetune:
+            stages[f"finetune/{number}"] = config.finetune_epochs or config.train.epochs
+    return stages
+
+
+def _calibration_folds(task: _Task) -> range:
+    """The folds of gold that are held out in turn: with enough gold, one is enough."""
+    return range(task.config.parts if len(task.gold) < ENOUGH_GOLD else 1)
 
 
 def _train(task: _Task, data: TrainingSet, name: str, epochs: int, rate: float = 1.0, keep_start: bool = False) -> None:
@@ -188,10 +209,9 @@ def _train_on_completed(task: _Task, number: int) -> None:
 
 def _calibrate_own(task: _Task) -> Calibration:
     """Calibrate the scores of models like that of stage I on gold that they have not seen (out-of-fold)."""
-    folds = task.config.parts
-    fold_of = assign_folds(task.gold, folds)
+    fold_of = assign_folds(task.gold, task.config.parts)
     scores, correct = [np.zeros(0)], [np.zeros(0, dtype=bool)]
-    for fold in range(folds if len(task.gold) < ENOUGH_GOLD else 1):
+    for fold in _calibration_folds(task):
         held_out = select_complete([doc for doc, other in zip(task.gold, fold_of, strict=True) if other == fold])
         tagger = _train_fold(task, fold_of != fold, f"calibrate/{fold + 1}") if held_out else None
         if tagger is not None:

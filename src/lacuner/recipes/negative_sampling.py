@@ -51,7 +51,7 @@ from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import WeakTrainingSet, assign_folds, weak_training_set
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import Selection, StageResult, best_on_dev, new_model, train_stage
+from lacuner.training.stage import Selection, StageResult, best_on_dev, name_stages, new_model, train_stage
 from lacuner.training.steps import Step, loss_step
 
 NEEDS = ("weak",)
@@ -120,6 +120,9 @@ class Config(RecipeConfig):
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak`."""
     docs = splits.weak or ()
+    rates = name_stages(config.try_rate, "rate") if splits.dev is not None else []
+    halves = ["half0", "half1"] if config.ablation.oracle == "heldout" else []
+    run.plan(dict.fromkeys([*halves, *(rates or ["train"])], config.train.epochs))
 
     def train_with(rate: float, name: str) -> StageResult:
         lost = Lost()

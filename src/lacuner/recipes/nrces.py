@@ -32,7 +32,7 @@ from lacuner.models.tagger import Tagger
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import weak_training_set
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import Selection, StageResult, best_on_dev, new_model, train_stage
+from lacuner.training.stage import Selection, StageResult, best_on_dev, name_stages, new_model, train_stage
 from lacuner.training.steps import Step, loss_step
 
 NEEDS = ("weak",)
@@ -71,6 +71,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak`."""
     docs, ablation = splits.weak or (), config.ablation
     switches = ablation.sigmoid, ablation.positives, ablation.negatives
+    tries = name_stages(config.try_w, "w") if splits.dev is not None else []
+    run.plan(dict.fromkeys(tries or ["train"], config.train.epochs))
 
     def train_with(w: float, name: str) -> StageResult:
         lost = Lost()

@@ -56,6 +56,7 @@ class Config(RecipeConfig):
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` with the estimated or given class priors."""
     docs = splits.weak or ()
+    run.plan({"explore": config.explore, "train": config.train.epochs})
     exploration = explore(docs, config, config.explore, run)
     model = new_model(config, docs, run)
     data = weak_training_set(model, docs, Lost()).as_complete

@@ -182,6 +182,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
     # stage 1: noise-robust models
     stages = {number: f"robust/{number}" for number in range(1, count + 1)}
+    run.plan(dict.fromkeys(stages.values(), config.train.epochs) | _later_epochs(config))
     train_members("roster", splits, config, run, stages, partial(train_robust, task))
     robust_models, removed = zip(*(_load_robust(task, name) for name in stages.values()), strict=True)
     count_removed = write_removed_labels(run.folder, docs, task.weak.as_complete, removed)
@@ -198,6 +199,13 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     if ablation.self_training:
         _self_train(task, student, ensemble_probs, augmenter)
     return Tagger(student)
+
+
+def _later_epochs(config: Config) -> dict[str, int]:
+    """Number of epochs of stages 2 and 3, as far as they are trained."""
+    epochs, factor = config.train.epochs, 2 if config.head.kind == "span" else 1
+    stages = {"ensemble": config.ensemble_epochs or factor * epochs} if config.ablation.ensemble else {}
+    return stages | ({"self_training": config.self_epochs or ceil(epochs / 3)} if config.ablation.self_training else {})
 
 
 def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
@@ -292,9 +300,9 @@ def _distil(task: Task, student: Model, ensemble_probs: Tensor) -> Model:
     config, spans = task.config, task.config.head.kind == "span"
     data = soft_label_set(task.weak.as_complete, student, ensemble_probs, weight_types=spans)
     settings = config.train.resolve(student, data.features).scale_learning_rates(config.ablation.ensemble_rate)
-    epochs = config.ensemble_epochs or config.train.epochs * (2 if spans else 1)
+    settings = settings.with_epochs(_later_epochs(config)["ensemble"])
     selection = Selection(task.dev, config.head.threshold)
-    train_stage(data, lambda _: distillation_step(data), settings.with_epochs(epochs), task.run, selection, "ensemble")
+    train_stage(data, lambda _: distillation_step(data), settings, task.run, selection, "ensemble")
     return student
 
 
@@ -320,6 +328,6 @@ def _self_train(task: Task, model: Model, ensemble_probs: Tensor, augmenter: Aug
         return distillation_step(data, augmented)
 
     settings = config.train.resolve(model, data.features).scale_learning_rates(ablation.self_rate)
-    settings = settings.with_epochs(config.self_epochs or ceil(settings.epochs / 3))
+    settings = settings.with_epochs(_later_epochs(config)["self_training"])
     selection = Selection(task.dev, config.head.threshold, keep_start=True)
     train_stage(data, make_step, settings, task.run, selection, "self_training")

@@ -57,6 +57,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         result = train_stage(data, lambda _: loss_step(data), config.train, run, Selection(splits.dev), name)
         return Tagger(result.model)
 
+    stages = ["initial", *(f"train/{number}" for number in range(1, config.rounds + 1))]
+    run.plan(dict.fromkeys(stages, config.train.epochs))
     tagger = train_round(None, [], "initial")
     for number in range(1, config.rounds + 1):
         pseudo = [complete(doc, predicted)[0] for doc, predicted in zip(texts, tagger.predict(texts), strict=True)]

@@ -62,5 +62,6 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         need_known_labels(gold, labels)
     module = _recipes()[config.first]
     first_config = module.Config(encoder=config.encoder, train=config.train)
+    run.plan({"finetune": config.train.epochs})  # the first recipe puts its own stages before it
     tagger: Tagger = module.train(Splits(weak=splits.weak, dev=splits.dev), first_config, run)
     return continue_training(tagger.model, gold, splits.dev, config.train, config.rate, run, "finetune")

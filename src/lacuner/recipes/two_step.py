@@ -47,6 +47,8 @@ GROUP = "other methods"
 PAPER = "Zhang et al., 2024"
 SEARCH_EPOCHS = 3
 """Number of exploration epochs that a search considers."""
+MAX_CHOICES = 6
+"""Number of choices that a search tries at most."""
 
 
 class Config(RecipeConfig):
@@ -84,13 +86,15 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 
     # step 1: explore, and decide how many tokens to remove
     epochs = max(config.explore, SEARCH_EPOCHS) if search_on_dev else config.explore
+    half = config.train.with_epochs(ceil(config.train.epochs / 2))
+    tries = [f"search/{number}" for number in range(MAX_CHOICES if search_on_dev else 0)]
+    run.plan({"explore": epochs, **dict.fromkeys(tries, half.epochs), "train": config.train.epochs})
     exploration = explore(docs, config, epochs, run, every_epoch=search_on_dev or config.each_epoch)
     looks_complete = not search_on_dev and exploration.labeled_share(config.explore) >= config.complete
     estimate = 0.0 if looks_complete else exploration.missing_share(config.explore)
     share = estimate if config.remove is None else config.remove
     choice = Choice(config.explore, share, 0.0 if looks_complete else config.sample)
     if search_on_dev:
-        half = config.train.with_epochs(ceil(config.train.epochs / 2))
 
         def dev_f1(candidate: Choice, number: int) -> float:
             return _retrain(splits, config, run, exploration, candidate, half, f"search/{number}").dev_f1

@@ -67,6 +67,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     if len(set(fold_of.tolist())) < 2:
         raise TrainingError("cross-fitting needs at least two documents with different texts")
     half = config.train.model_copy(update={"epochs": ceil(config.train.epochs / 2), "patience": None})
+    folds = [f"fold/{number}/{fold + 1}" for number in range(1, config.iterations + 1) for fold in range(config.folds)]
+    run.plan(dict.fromkeys(folds, half.epochs) | {"train": config.train.epochs})
     for iteration in range(1, config.iterations + 1):
         out_of_fold = []
         for fold in range(config.folds):

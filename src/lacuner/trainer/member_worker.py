@@ -7,6 +7,7 @@ from lacuner.corpus import read
 from lacuner.data import Splits
 from lacuner.processes import read_request
 from lacuner.recipes import RECIPES
+from lacuner.training.plan import EpochReport
 from lacuner.training.run_folder import Row, Run
 
 
@@ -15,6 +16,9 @@ class _MemberRun(Run):
 
     def record(self, stage: str, rows: list[Row]) -> None:
         pass
+
+    def log_epoch(self, report: EpochReport) -> None:
+        self.log(report.as_json())
 
 
 def _log(line: str) -> None:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from lacuner.models.model import AnyModel, Model
 from lacuner.models.types import Features
 from lacuner.training.batches import epoch_batches
 from lacuner.training.config import TrainConfig
+from lacuner.training.interrupts import defer_interrupt
 from lacuner.training.optimizer import (
     clip_gradients,
     gradients_of,
@@ -25,6 +26,7 @@ from lacuner.training.optimizer import (
     restore_optimizer,
     set_rate,
 )
+from lacuner.training.plan import EpochReport
 from lacuner.training.run_folder import Row, Stage
 from lacuner.training.steps import MakeStep, Step
 
@@ -62,8 +64,8 @@ def fit(
 
     With `dev` the weights of the epoch with the best dev F1 (or other criterion) are kept, without it the last. For a
     model that is trained already, `keep_start` makes its initial weights a candidate too. If the stage is finished,
-    its weights are loaded; if it was interrupted, it resumes and ends with the same weights. `features` may be a
-    function of the epoch, if each epoch trains on other data.
+    its weights are loaded; if it was interrupted, it resumes and ends with the same weights; Ctrl-C writes a
+    checkpoint first. `features` may be a function of the epoch, if each epoch trains on other data.
     """
     if stage.finished:
         return load_weights(model, stage)
@@ -75,9 +77,14 @@ def fit(
             trainer.keep_best(initial, {}, dev())
             if initial.best:  # initial weights are a candidate only if they score above 0 on dev
                 progress = replace(initial, epoch=0)
-        while progress.epoch < config.epochs and not _out_of_patience(progress, config):
-            due = (progress.epoch + 1) % config.dev_every == 0 or progress.epoch + 1 == config.epochs
-            trainer.epoch(progress, _seeded_step(make_step, progress.epoch, stage), dev if due else None)
+        try:
+            while progress.epoch < config.epochs and not _out_of_patience(progress, config):
+                due = (progress.epoch + 1) % config.dev_every == 0 or progress.epoch + 1 == config.epochs
+                trainer.start = time.monotonic()
+                trainer.epoch(progress, _seeded_step(make_step, progress.epoch, stage), dev if due else None)
+        except KeyboardInterrupt:
+            trainer.save_interrupted(progress)
+            raise
     if dev is not None and progress.best_weights:
         model.load_state_dict(progress.best_weights)
     stage.finish({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, {"rows": progress.rows})
@@ -136,12 +143,15 @@ class _Trainer:
         self.optimizers = make_optimizers(model, config.learning_rate, config.head_learning_rate, config.weight_decay)
         self.budget = config.budget
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.last_checkpoint = time.monotonic()
+        self.start = self.last_checkpoint = time.monotonic()
+        self.unsaved = False  # whether there was a step since the last checkpoint
+        self.mid_step = False  # whether the weights are ahead of the progress
+        self.random: dict[str, Tensor] = {}  # state of the generators after the last step
         stage.describe(config.model_dump(mode="json"))
 
     def epoch(self, progress: _Progress, step: Step, dev: Callable[[], Count | DevMetrics] | None) -> None:
         """Train one epoch, or what is left of it."""
-        config, start = self.config, time.monotonic()
+        config, start, first = self.config, time.monotonic(), progress.batch
         seed = self.stage.seed("epoch", progress.epoch)
         features = self.features if isinstance(self.features, Features) else self.features(progress.epoch)
         batches = epoch_batches(features.costs, self.budget, seed)
@@ -153,9 +163,11 @@ class _Trainer:
         while progress.batch < len(batches):
             fraction = (progress.epoch + (progress.batch + 0.5) / len(batches)) / config.epochs
             set_rate(self.optimizers, fraction, config.warmup)
-            sums = self._update(step, batches[progress.batch], progress.epoch)
-            progress.sums = [a + b for a, b in zip(progress.sums, sums, strict=True)]
-            progress.batch += 1
+            with defer_interrupt():
+                sums = self._update(step, batches[progress.batch], progress.epoch)
+                progress.sums = [a + b for a, b in zip(progress.sums, sums, strict=True)]
+                progress.batch += 1
+                self.mid_step, self.unsaved, self.random = False, True, _random_state()
             if progress.batch < len(batches):
                 self._checkpoint_if_due(progress)
         loss, count, known, positions = progress.sums
@@ -166,16 +178,21 @@ class _Trainer:
             "loss": round(loss / count, 6),
             "known": round(known / max(positions, 1), 6),
         }
-        seconds = time.monotonic() - start
-        if dev is not None:
-            self.keep_best(progress, row, dev())
+        words_per_second = words / max(time.monotonic() - start, 1e-9)
+        scores = None if dev is None else dev()
         run = self.stage.run
         if run.callback is not None and isinstance(self.model, Model):
             run.callback.on_epoch_end(self.stage.name, progress.epoch, self.model)
-        progress.rows.append(row)
-        progress.epoch, progress.batch = progress.epoch + 1, 0
+        with defer_interrupt():
+            if scores is not None:
+                self.keep_best(progress, row, scores)
+            progress.rows.append(row)
+            progress.epoch, progress.batch = progress.epoch + 1, 0
         self.stage.record(progress.rows)
-        run.log(_progress_line(row, config.epochs, words / max(seconds, 1e-9), seconds, self.stage.name))
+        trained = 1 - first / len(batches)
+        seconds = (time.monotonic() - self.start) / trained if trained else None
+        line = _progress_line(row, config.epochs, words_per_second, self.stage.name)
+        run.log_epoch(EpochReport(self.stage.name, line, progress.epoch, config.epochs, seconds))
         self._checkpoint_if_due(progress)
 
     def keep_best(self, progress: _Progress, row: Row, scores: Count | DevMetrics) -> None:
@@ -210,6 +227,7 @@ class _Trainer:
             gradients = gradients_of(self.parameters)
             torch._foreach_div_(gradients, count)  # the mean over the whole batch, however it was split
             clip_gradients(gradients, self.config.clip)
+            self.mid_step = True
             self.optimizers.step()
         return loss, count, known, positions
 
@@ -224,16 +242,19 @@ class _Trainer:
         if time.monotonic() - self.last_checkpoint > self.config.checkpoint_seconds:
             self.save(progress)
 
-    def save(self, progress: _Progress) -> None:
+    def save_interrupted(self, progress: _Progress) -> None:
+        """Write a checkpoint after Ctrl-C, unless there is nothing new, or a step has changed half of the weights."""
+        if self.unsaved and not self.mid_step:
+            self.save(progress, self.random)  # an interrupted step may have drawn numbers
+
+    def save(self, progress: _Progress, random: Mapping[str, Tensor] | None = None) -> None:
         """Write a checkpoint: everything that the rest of the training depends on."""
         tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         tensors |= {f"best.{name}": tensor for name, tensor in progress.best_weights.items()}
         tensors |= optimizer_tensors(self.optimizers)
-        tensors["random"] = torch.get_rng_state()
-        if torch.cuda.is_available():
-            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        tensors |= _random_state() if random is None else random
         self.stage.save(tensors, {name: getattr(progress, name) for name in _SAVED})
-        self.last_checkpoint = time.monotonic()
+        self.last_checkpoint, self.unsaved = time.monotonic(), False
 
     def restore(self) -> _Progress:
         """The progress of an interrupted stage, or the beginning."""
@@ -253,12 +274,18 @@ class _Trainer:
 _SAVED = ("epoch", "batch", "sums", "rows", "best", "best_epoch")
 
 
+def _random_state() -> dict[str, Tensor]:
+    """The state of torch's generators, by the names that they have in a checkpoint."""
+    state = {"random": torch.get_rng_state()}
+    return state | {"random.cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else state
+
+
 def _is_out_of_memory(error: RuntimeError) -> bool:
     text = str(error)
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text or "not enough memory" in text
 
 
-def _progress_line(row: dict[str, Any], epochs: int, rate: float, seconds: float, stage: str) -> str:
+def _progress_line(row: dict[str, Any], epochs: int, words_per_second: float, stage: str) -> str:
     """One line per epoch for the console."""
     parts = [
         f"{stage}: epoch {row['epoch'] + 1}/{epochs}",
@@ -269,6 +296,4 @@ def _progress_line(row: dict[str, Any], epochs: int, rate: float, seconds: float
         parts.append("dev P {precision:.3f} R {recall:.3f} F1 {f1:.3f}".format(**row["dev"]))
     elif "dev" in row:
         parts.append("held out: " + " ".join(f"{name} {value:.3g}" for name, value in row["dev"].items()))
-    left = (epochs - row["epoch"] - 1) * seconds
-    parts += [f"{rate:,.0f} words/s", f"{int(left) // 60}:{int(left) % 60:02d} left"]
-    return "  ".join(parts)
+    return "  ".join([*parts, f"{words_per_second:,.0f} words/s"])

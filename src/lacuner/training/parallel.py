@@ -14,6 +14,7 @@ from lacuner.config import Config
 from lacuner.corpus.jsonl import write_jsonl
 from lacuner.data import Lost, Splits
 from lacuner.processes import Request, run_requests
+from lacuner.training.plan import read_report
 from lacuner.training.run_folder import Run
 
 
@@ -34,7 +35,9 @@ def train_members(
     workers = min(len(missing), torch.get_num_threads())
     if workers > 1 and not torch.cuda.is_available() and run.callback is None:
         run.log(f"{recipe}: training {len(missing)} models, {workers} at a time")
+        run.planned.run_in_parallel([stages[number] for number in missing], workers)
         _train_in_processes(recipe, splits, config, run, {number: stages[number] for number in missing}, workers)
+        run.planned.run_in_parallel([], 1)
     for number in missing:
         if not run.stage(stages[number]).finished:
             train_member(number)
@@ -55,6 +58,12 @@ def _train_in_processes(
         def on_exit(request: Request, failure: str | None) -> None:
             if failure:
                 run.log(f"{request['stage']}: child process failed ({failure}), training it in this process")
+            else:
+                run.planned.finish(request["stage"])
+
+        def log(line: str) -> None:  # only this process knows the time left for the whole run
+            report = read_report(line)
+            run.log(line) if report is None else run.log_epoch(report)
 
         threads = max(torch.get_num_threads() // workers, 1)
-        run_requests("lacuner.trainer.member_worker", requests, workers, on_exit, run.log, threads)
+        run_requests("lacuner.trainer.member_worker", requests, workers, on_exit, log, threads)

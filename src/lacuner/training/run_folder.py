@@ -25,6 +25,7 @@ from lacuner.atomic import atomic_write
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.processes import lock_folder
 from lacuner.training.callbacks import TrainingCallback
+from lacuner.training.plan import EpochReport, Plan
 
 Row = dict[str, Any]
 _LIBRARIES = ("lacuner", "torch", "numpy", "safetensors", "transformers", "tokenizers")
@@ -107,6 +108,7 @@ class Run:
         self.folder = Path(folder)
         self.identity = json.loads(json.dumps(identity, default=str))
         self.log, self.callback = log, callback
+        self.planned = Plan()
         self._metrics: dict[str, list[Row]] = {}
 
     def _check_folder(self) -> None:
@@ -148,6 +150,24 @@ class Run:
     def stage(self, name: str) -> Stage:
         """A stage by its name, such as `train` or `models/3`, with its checkpoint or result if there is one."""
         return Stage(self, name)
+
+    def plan(self, epochs: Mapping[str, int]) -> None:
+        """Announce stages in their order, each with its number of epochs: the console shows the time left for all."""
+        self.planned.add(epochs, {name: self._epochs_done(name, count) for name, count in epochs.items()})
+
+    def _epochs_done(self, stage: str, epochs: int) -> int:
+        """Epochs of a stage that an earlier process has trained; its tensors are not loaded."""
+        try:
+            state = json.loads((self.folder / "stages" / stage / "state.json").read_text(encoding="utf-8"))
+            return epochs if state.get("finished") else int(state["epoch"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return 0  # a damaged state is an error when the stage is opened
+
+    def log_epoch(self, report: EpochReport) -> None:
+        """Log a trained epoch and the time left: for all planned stages, or for a stage that is not planned."""
+        plan = self.planned if report.stage in self.planned else Plan({report.stage: report.epochs})
+        plan.record(report)
+        self.log("  ".join(filter(None, (report.line, plan.describe(report.stage)))))
 
     @property
     def seed(self) -> int:

@@ -101,6 +101,7 @@ def train_on(docs: Sequence[Document], dev: Sequence[Document] | None, config: R
     """Train one model on everything that the documents state, with the supervised loss."""
     lost = Lost()
     data = training_set(new_model(config, docs, run), docs, lost)
+    run.plan({"train": config.train.epochs})
     run.log(f"training on {len(docs):,} documents: {lost}")
     selection = Selection(dev, config.head.threshold)
     return Tagger(train_stage(data, lambda _: loss_step(data), config.train, run, selection).model)
@@ -117,9 +118,19 @@ def cached_tensors(run: Run, name: str, compute: Callable[[], dict[str, Tensor]]
     return run.stage(name).tensors
 
 
+def name_stages(values: Sequence[float], setting: str) -> list[str]:
+    """The stages in which `best_on_dev` tries the values of a setting.
+
+    >>> name_stages([0.1, 0.3, 0.1], "rate")
+    ['rate0.1', 'rate0.3']
+    """
+    return [f"{setting}{value:g}" for value in dict.fromkeys(values)]
+
+
 def best_on_dev(values: Sequence[float], train: Callable[[float, str], StageResult], setting: str, run: Run) -> Tagger:
     """Train once per value of a setting, each in its own stage, and keep the model with the best dev F1."""
-    results = {value: train(value, f"{setting}{value:g}") for value in dict.fromkeys(values)}
+    names = name_stages(values, setting)
+    results = {value: train(value, name) for value, name in zip(dict.fromkeys(values), names, strict=True)}
     scores = ", ".join(f"{result.dev_f1:.3f} with {setting} = {value:g}" for value, result in results.items())
     run.log(f"dev F1 {scores}")
     return Tagger(max(results.values(), key=lambda result: result.dev_f1).model)
