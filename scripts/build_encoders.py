@@ -62,8 +62,9 @@ The {language} encoder that comes with lacuner: hashed character features, gated
 
 How it compares with training from scratch and with a transformer is in `docs/results.md` of the project.
 
-Limits: {limits} It repeats whatever associations these texts contain. Its masked-LM head predicts {vocabulary:,} frequent words; `top5` above says how often
-the right word is among its first five, and `docs/pretraining.md` what that means for augmentation.
+Limits: {limits} It repeats whatever associations these texts contain.
+Its masked-LM head predicts {vocabulary:,} frequent words; `top5` above says how often the right word is among its first
+five, and `docs/pretraining.md` what that means for augmentation.
 
 The weights are derived from the texts above and are distributed with the attribution given there.
 """
