@@ -28,6 +28,7 @@ from tests.demo_corpus import demo_corpus
 
 HASHES = Path(__file__).parent / "hashes.json"
 SETTINGS = ["train.epochs=2"]
+TINY = "encoder.name=tiny"
 # beside the defaults: the heads, encoders and stages that the defaults do not reach
 VARIANTS: dict[str, tuple[str, list[str]]] = {
     "trust+token": ("trust", ["head.kind=token"]),
@@ -88,9 +89,12 @@ def golden(recipe: str, settings: list[str], with_dev: bool, folder: Path) -> di
         given["gold"] = gold if recipe == "oracle" else demo.train[40:60]
     if with_dev:
         given["dev"] = dev
-    settings = [*([] if recipe == "dictionary" else SETTINGS), *settings]
     if recipe == "finetune":
-        train("trust", Splits(weak=list(corrupt(gold, Noise(drop=0.5)))), folder / "start", _config("trust", SETTINGS))
+        start = _config("trust", [*SETTINGS, TINY])
+        train("trust", Splits(weak=list(corrupt(gold, Noise(drop=0.5)))), folder / "start", start)
+    own = [*SETTINGS, TINY] if "encoder" in RECIPES[recipe].Config.model_fields else SETTINGS
+    settings = [*([] if recipe == "dictionary" else own), *settings]
+    if recipe == "finetune":
         settings.append(f'start="{folder / "start"}"')
     tagger = train(recipe, Splits(**given), folder / "run", _config(recipe, settings)).tagger
     model = folder / "run" / "model"
