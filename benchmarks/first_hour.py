@@ -4,7 +4,7 @@ A newcomer has texts, half of a gazetteer, and nothing else, or 60 completely la
 row trains with the default settings of `lacuner train`, and scores on test: the gazetteer alone, the model alone, both
 as `lacuner predict` combines them, and both with the threshold that is best on all of dev. The texts are the first 800
 training sentences. The gazetteer is a random half of the corpus's dictionary (bc5cdr, ec), or of the names in the
-training gold (wikigold, resume). OUT/results.jsonl gets one row per condition; rows that are there are not run again.
+training gold (wikigold, resume). OUT/rows.jsonl gets one row per condition; rows that are there are not run again.
 """
 
 import argparse
@@ -137,7 +137,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    results = options.out / "results.jsonl"
+    results = options.out / "rows.jsonl"
     rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     done = {(row["corpus"], row["extra"], row["encoder"], row["seed"]) for row in rows}
     for seed in options.seeds:
