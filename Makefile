@@ -26,7 +26,7 @@ demo: $(READY)  ## from texts and a gazetteer to scores and a report: three minu
 # two processes with one thread each are faster than one process with two
 test test-unit test-slow: export OMP_NUM_THREADS := 1
 
-test: $(READY)  ## all tests that CI runs: about seven minutes on two cores
+test: $(READY)  ## all tests that CI runs: about ten minutes on two cores
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-unit: $(READY)  ## unit tests and the examples in docstrings: under two minutes

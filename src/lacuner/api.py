@@ -258,7 +258,7 @@ def augment(
 
     Args:
         docs: path or documents, with labels or without.
-        encoder: a run of `lacuner pretrain`, or `hf:NAME_OR_PATH` with a masked-LM head.
+        encoder: `tiny-en`, `tiny-zh`, a run of `lacuner pretrain`, or `hf:NAME_OR_PATH` with a masked-LM head.
         rate: share of the words to replace.
         least_top5: minimum top-5 accuracy of the masked language model, 0 to 1; a poorer one is refused.
         seed: random seed.

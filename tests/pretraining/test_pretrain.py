@@ -108,12 +108,15 @@ def test_the_vocabulary() -> None:
         build_vocabulary(*text, 3, 10)
 
 
+TOO_FEW = "at least two different texts in each corpus, one to train on and one to hold out: documents has fewer"
+
+
 @pytest.mark.parametrize(
     ("docs", "words"),
     [
-        ([], "at least two documents with text"),
-        ([Document("1", "alone and alone")], "at least two documents with text"),
-        ([Document("1", "  "), Document("2", "one one")], "at least two documents with text"),
+        ([], TOO_FEW),
+        ([Document("1", "alone and alone")], TOO_FEW),
+        ([Document("1", "  "), Document("2", "one one")], TOO_FEW),
         ([Document("1", "one two"), Document("2", "three four")], "there is nothing to predict"),
     ],
 )

@@ -115,5 +115,5 @@ def test_a_mix_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     config = load_config(PretrainConfig, settings=[*QUICK, "mix=[1.0]"])
     with pytest.raises(ConfigError, match="mix has 1 shares for 2 corpora"):
         pretrain([source(TEXTS), source(TEXTS)], tmp_path, config)
-    with pytest.raises(TrainingError, match="at least two documents"):
-        pretrain([source(TEXTS), source(TEXTS[:1])], tmp_path, load_config(PretrainConfig, settings=QUICK))
+    with pytest.raises(TrainingError, match=r"at least two different texts in each corpus, .*: short has fewer"):
+        pretrain([source(TEXTS), source(TEXTS[:1], "short")], tmp_path, load_config(PretrainConfig, settings=QUICK))

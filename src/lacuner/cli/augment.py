@@ -16,7 +16,8 @@ EXAMPLES = 5
 def augment(
     corpus: Annotated[Path, Argument(metavar="CORPUS", help="Texts, with or without labels.")],
     encoder: Annotated[
-        str, Option("--encoder", help="Run of `lacuner pretrain`, or hf:NAME_OR_PATH with a masked-LM head.")
+        str,
+        Option("--encoder", help="tiny-en, tiny-zh, run:PATH (from `pretrain`) or hf:NAME_OR_PATH (masked-LM head)."),
     ],
     out: Annotated[Path, Option("--out", help="Output file; labels are kept.")],
     *,
@@ -26,7 +27,7 @@ def augment(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Replace words by a masked LM's, labels unchanged."""
+    """Replace some words with predictions of a masked LM; labels stay."""
     from lacuner.pretraining.augmentation import MIN_TOP5, changed_documents, open_augmentation_model
     from lacuner.pretraining.augmentation import augment as augment_documents
 

@@ -41,7 +41,7 @@ from lacuner.training.steps import Step
 
 FROM_SCRATCH_EPOCHS, PRETRAINED_EPOCHS = 30, 1
 LARGE_TEXT = 5_000_000
-"""Words from which on a text is large: one pass, large batches and little dropout, because nothing is read twice."""
+"""Words to train on from which on a text is large: by default one pass, large batches and little dropout."""
 LARGE_BUDGET, LARGE_RATE, LARGE_DROPOUT = 4096, 3e-3, 0.2
 METRICS = ("top1", "top5", "perplexity")
 MEASUREMENTS = 20
@@ -61,7 +61,7 @@ class PretrainConfig(Config):
     encoder: EncoderConfig = EncoderConfig()
     train: PretrainTraining = PretrainTraining()
     words: int = Field(0, ge=0)
-    """Number of words to train on, if it is not a whole number of passes; 0: `train.epochs` decides."""
+    """Number of words to train on, instead of a number of passes; 0: `train.epochs` decides."""
     mix: tuple[float, ...] = ()
     """Shares of the corpora among the words trained on, in their order; by default all text is read equally often."""
     rate: float = Field(0.15, gt=0, lt=1)

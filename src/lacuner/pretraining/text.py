@@ -52,7 +52,7 @@ class PreparedText:
     ids: np.ndarray
     """Number of each word in `words`: `[running words]`, memory-mapped."""
     offsets: np.ndarray
-    """Start of each passage in `ids`, followed by its length: `[passages + 1]`."""
+    """Start of each passage in `ids`, then the total number of words: `[passages + 1]`."""
     source: np.ndarray
     """Number of each passage's source: `[passages]`."""
     held_out: np.ndarray
@@ -174,7 +174,8 @@ def _write_text(sources: Sequence[TextSource], folder: Path, held_out: float, co
             stream.write(block.tobytes())
             if len(documents) < 2:
                 raise TrainingError(
-                    "pre-training needs at least two documents with text: one to train on, one to hold out"
+                    "pre-training needs at least two different texts in each corpus, one to train on and one to hold "
+                    f"out: {source.name} has fewer"
                 )
             _hold_out_some(held, first_passage)
             first_of_source.append(len(lengths))
@@ -191,14 +192,14 @@ def _write_text(sources: Sequence[TextSource], folder: Path, held_out: float, co
 
 
 def _hold_out_some(held: "array[int]", first: int) -> None:
-    """In a small source chance may hold out nothing, or everything: then it is the first passage, or all but that."""
+    """If chance held out nothing, hold out the first passage; if everything, train on the first."""
     if len(set(held[first:])) == 1:
         held[first] = 1 - held[first]
 
 
 @dataclass(frozen=True)
 class Shards:
-    """Which passages are trained on in each shard: shard `k` can be asked for without the others."""
+    """Which passages are trained on in each shard: shard `k` can be computed independently."""
 
     passages: list[np.ndarray]
     """The passages of each source that are not held out."""

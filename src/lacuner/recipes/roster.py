@@ -2,20 +2,21 @@
 
 What it does: stage 1 trains a few models on weak labels treated as complete, with generalised cross-entropy, which
     stops fitting labels that the model finds impossible; after each epoch, unlabeled positions that look like entities
-    and types that look wrong are removed from the next. Stage 2 distils the mean of their probabilities into one new
-    model. Stage 3 self-trains it: entities stay those of the ensemble, types come from its own sharpened predictions,
-    also on sentences that a masked language model has augmented.
+    and types that look wrong are removed from the next epoch only: removal is decided anew in each. Stage 2 distils the
+    mean of their probabilities into one new model. Stage 3 self-trains it: entities stay those of the ensemble, types
+    come from its own sharpened predictions, also on sentences that a masked language model has augmented.
 Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; for the token head, that
     neighbouring entities have different types (the tag scheme is IO).
 Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one with a masked-LM head of its own.
 Costs: one training run per model, in parallel where there are cores, and 1.3 (tokens) to 2.3 (spans) more for stages 2
     and 3.
-Departs from the authors: with an encoder trained from scratch, the two classifiers score spans, not tokens;
-    labels and soft labels are renewed every epoch, not every few batches; positions that may not be negatives are left
-    out everywhere; augmentation uses the encoder as it was pre-trained, with new sentences in each epoch. Epochs and
-    rates also suit encoders from scratch: the authors train each stage for 1 to 5 epochs, with stages 2 and 3 at 1/3
-    and 1/60 of stage 1's learning rate. As in their code, a labeled token is always taken for an entity, and soft types
-    are used where an entity is likely. `guard` also limits how many O labels are removed.
+Departs from the authors: with an encoder that is not a transformer, which includes the pre-trained `tiny-en` and
+    `tiny-zh`, the two classifiers score spans, not tokens; labels and soft labels are renewed every epoch, not every
+    few batches; positions that may not be negatives are left out everywhere; augmentation uses the encoder as it was
+    pre-trained, with new sentences in each epoch. Epochs and rates also suit encoders from scratch: the authors train
+    each stage for 1 to 5 epochs, with stages 2 and 3 at 1/3 and 1/60 of stage 1's learning rate. As in their code, a
+    labeled token is always taken for an entity, and soft types are used where an entity is likely. `guard` also limits
+    how many O labels are removed.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
