@@ -7,7 +7,7 @@ import platform
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,15 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_shipped_encoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`auto` trains `tiny` from scratch, which is faster; tests of the shipped encoders are marked `shipped`."""
-    if request.node.get_closest_marker("shipped") is None and not isinstance(request.node, pytest.DoctestItem):
-        monkeypatch.setattr("lacuner.models.encoders.auto.SHIPPED", ())
+def no_shipped_encoder(request: pytest.FixtureRequest) -> Iterator[None]:
+    """`auto` trains `tiny` from scratch, which is faster; tests of the shipped encoders are marked `shipped`.
+
+    Child processes do not know of this: a test that starts some, but not through the trainer, names its encoder.
+    """
+    with pytest.MonkeyPatch.context() as patch:  # of its own: a test may undo its patches
+        if request.node.get_closest_marker("shipped") is None and not isinstance(request.node, pytest.DoctestItem):
+            patch.setattr("lacuner.models.encoders.auto.SHIPPED", ())
+        yield
 
 
 @pytest.fixture(autouse=True)

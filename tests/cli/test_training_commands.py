@@ -157,7 +157,7 @@ def test_the_labels_of_a_model_that_learned_nothing_are_not_called_wrong(
     doubtful = [LabelIssue("doubtful", doc, doc.spans[0])] * (8 if learned else 9)
     _print_issues(LabelIssues([], doubtful, labels=10), Path("run"))
     out = capsys.readouterr().out
-    assert ("probably wrong" in out) == learned == ("That is almost nothing" in out)
+    assert ("probably wrong" in out) == learned == ("found almost no new mentions" in out)
     assert ("hardly any of the labeled entities" in out) == (not learned) == ("train.epochs" in out)
 
 

@@ -63,7 +63,7 @@ def as_file(case: str = "smart", row: str = '["a", "B"]') -> str:
     ],
 )
 def test_a_file_that_is_no_gazetteer(data: str, tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="not the gazetteer of a tagger"):
+    with pytest.raises(ModelFileError, match="not a valid gazetteer file"):
         parse_gazetteer(data.encode(), tmp_path / "gazetteer.json")
 
 

@@ -19,7 +19,7 @@ from lacuner.training.stage import new_model
 from tests.demo_corpus import demo_corpus
 
 TEXT = "Ada met Bo in Cork"
-FAST = ("train.epochs=2", "train.budget=256", "models=2")
+FAST = ("train.epochs=2", "train.budget=256", "models=2", "encoder.name=tiny")
 
 
 def run_ensemble(folder: Path, *settings: str) -> tuple[ensemble.Tagger, list[str]]:

@@ -60,7 +60,7 @@ def test_advised_settings_are_taken_and_can_be_overruled(tmp_path: Path) -> None
     identity, said = run(tmp_path / "c", "head.kind=token", weak=complete, dev=DEV)
     assert identity["config"]["head"] == {**identity["config"]["head"], "kind": "token", "threshold": "argmax"}
     assert "auto: the recipe is trust" in said
-    assert any("cannot be combined with your other settings and is not used" in line for line in said)
+    assert any("conflicts with your settings and is ignored" in line for line in said)
 
 
 def test_a_file_overrules_advised_settings_too(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_the_settings_of_a_recipe_do_not_contradict_each_other(recipe: str) -> N
 
 
 def test_patience_without_dev_is_said(tmp_path: Path) -> None:
-    sentence = "train.patience has no effect without --dev: every epoch is trained"
+    sentence = "train.patience has no effect without --dev: all epochs will run"
     assert sentence in run(tmp_path / "without", "train.patience=1", dev=False)
     assert sentence not in run(tmp_path / "with", "train.patience=1")
     assert sentence not in run(tmp_path / "neither", dev=False)

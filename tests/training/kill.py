@@ -76,6 +76,7 @@ def work(folder: Path, recipe: str, head: str, point: str | None) -> None:
     splits = Splits(weak=weak if "weak" in needs else None, gold=gold if "gold" in needs else None, dev=dev)
     settings = [] if recipe == "dictionary" else ["train.epochs=2", "train.budget=256", "train.checkpoint_seconds=0"]
     settings += DOUBTING if recipe == "needle" else []
+    settings += ["encoder.name=tiny"] if "encoder" in RECIPES[recipe].Config.model_fields else []
     settings += [f"head.kind={head}"] if "head" in RECIPES[recipe].Config.model_fields else []
     if "start" in RECIPES[recipe].Config.model_fields:
         settings.append(f'start="{start(folder.parent / "start")}"')

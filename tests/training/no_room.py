@@ -23,7 +23,7 @@ from lacuner.corpus import write
 from tests.demo_corpus import demo_corpus
 
 TRAIN = ["train", "--recipe", "supervised", "--gold", "gold.jsonl", "--dev", "gold.jsonl"]
-TRAIN += ["--set", "train.epochs=1", "--set", "train.checkpoint_seconds=0", "--out"]
+TRAIN += ["--encoder", "tiny", "--set", "train.epochs=1", "--set", "train.checkpoint_seconds=0", "--out"]
 
 
 def nothing() -> None:

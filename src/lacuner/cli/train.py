@@ -28,7 +28,7 @@ MANY_DOUBTFUL = 0.8
 
 
 HELPS = 0.01
-"""Estimated gain in F1 from which on the model is said to help."""
+"""Minimum estimated gain in F1 to report that the model helps."""
 _ADVICE = (
     "What would help most: about 60 completely labeled sentences (--gold), more text, or an encoder pre-trained on "
     "your kind of text (`lacuner pretrain`)."
@@ -50,16 +50,16 @@ def train(
         list[str] | None, Option("--map", metavar="LABEL=LABEL", help="Rename a label in all inputs. Repeatable.")
     ] = None,
     encoder: Encoder = None,
-    from_: Annotated[Path | None, Option("--from", metavar="RUN", help="Run that finetune starts from.")] = None,
+    from_: Annotated[Path | None, Option("--from", metavar="RUN", help="Run to start from (`finetune`).")] = None,
     seed: Seed = 1,
     config: SettingsFile = None,
     set_: Settings = None,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Train a model by a recipe.
+    """Train a model with a recipe.
 
-    After training on weak labels, the mentions that the model finds and the labels lack are listed.
+    After training on weak labels, the entities that the model found but the labels miss are listed.
     """
     from lacuner.trainer.labels import rename_labels
     from lacuner.trainer.train import load_recipe_config
@@ -93,7 +93,7 @@ def train(
         _print_estimate(trained.estimate, gazetteer is not None)
     if issues is not None and not dev and not gold:
         echo(
-            "This model has not been evaluated on gold. The best next step is to label about 100 sentences completely "
+            "This model has not been evaluated on gold. The best next step is to label about 60 sentences completely "
             "and train again with --gold or --dev (into a new --out)."
         )
     echo(f"model: {model_folder}")
@@ -117,9 +117,8 @@ def _find_gazetteer(
         log(f"gazetteer: {files}")
     else:
         return None
-    log(
-        f"the tagger will use the gazetteer's {len(gazetteer):,} entries beside the model (predict --no-gazetteer: not)"
-    )
+    gazetteer = gazetteer.rename_labels(names)
+    log(f"the tagger also uses the gazetteer ({len(gazetteer):,} entries); `predict --no-gazetteer`: the model alone")
     return gazetteer
 
 
@@ -145,8 +144,9 @@ def _print_estimate(point: OperatingPoint, has_gazetteer: bool) -> None:
     alone, together = round(100 * point.labels_f1), round(100 * point.f1)
     found, right = round(100 * point.recall), round(100 * point.precision)
     echo(
-        f"Estimated from names hidden in training, if the labels are right: {labels} alone F1 {alone}, with the model "
-        f"{together}; the model finds {found} % of what is missing, and {right} % of what it adds is right."
+        f"Estimate without gold (some names were hidden during training; assumes correct labels): F1 {alone} "
+        f"for {labels} alone, {together} with the model. A single model finds about {found} % of the missing entities, "
+        f"and about {right} % of what it adds is right."
     )
     if point.f1 <= point.labels_f1 + HELPS:
         echo(f"So the model adds little. {_ADVICE}")
@@ -175,15 +175,15 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
     if not learned:
         echo(
             "The model predicts hardly any of the labeled entities: it has not learned them. Train longer "
-            "(--set train.epochs=...) or with more labels; label_issues.jsonl is not meaningful before."
+            "(--set train.epochs=...) or with more labels; label_issues.jsonl should be ignored until then."
         )
     elif len(issues.missing) < FEW_MISSING * issues.labels:
         echo(
-            "That is almost nothing: either few labels are missing or the model has memorised the labeled names. In "
-            "the second case, pre-training on more text helps too (`lacuner pretrain`)."
+            "The model found almost no new mentions. Either few labels are missing, or it memorised the labeled names; "
+            "then pre-training on more text helps (`lacuner pretrain`)."
         )
     if names:
-        echo("probably missing (highest probability, mentions):")
+        echo("probably missing (score, number of mentions):")
     for name in names[:ISSUES_SHOWN]:
         mentions = f"{len(name.mentions):,} x"
         echo(f"  {_format_score(name.score)} {mentions:>7}  {name.label:<12} {context(name.mentions[0])}")

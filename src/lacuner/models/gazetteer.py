@@ -21,8 +21,6 @@ SOURCE = "gazetteer"
 class TaggerGazetteer:
     """Entries with the options by which `lacuner annotate` matched them.
 
-    An entry of a later gazetteer gives way to one of an earlier gazetteer with the same surface and another label.
-
     >>> gazetteer = TaggerGazetteer([Entry("aspirin", "Chemical")])
     >>> gazetteer.find(Document("1", "Aspirin helps."))
     [Span(start=0, end=7, label='Chemical', score=None, source='gazetteer')]
@@ -47,7 +45,7 @@ class TaggerGazetteer:
         return list(self._source.find(doc).spans)
 
     def extend(self, entries: Iterable[Entry]) -> "TaggerGazetteer":
-        """This gazetteer with more entries, which give way to those it has."""
+        """This gazetteer with more entries; those with a surface that it has are dropped. Its options stay."""
         own = {normalise_surface(entry.surface) for entry in self.entries}
         new = [entry for entry in entries if normalise_surface(entry.surface) not in own]
         return TaggerGazetteer([*self.entries, *new], case=self.case, spacing=self.spacing, stop=self.stop)
@@ -78,8 +76,8 @@ def parse_gazetteer(data: bytes, file: Path) -> TaggerGazetteer:
         if valid and facts["case"] in get_args(Case) and facts["spacing"] in get_args(Spacing):
             return TaggerGazetteer(rows, case=facts["case"], spacing=facts["spacing"], stop=facts["stop"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ModelFileError("not the gazetteer of a tagger", file=file) from error
-    raise ModelFileError("not the gazetteer of a tagger", file=file)
+        raise ModelFileError("not a valid gazetteer file: run `lacuner annotate` again", file=file) from error
+    raise ModelFileError("not a valid gazetteer file: run `lacuner annotate` again", file=file)
 
 
 def sidecar(corpus: Path) -> Path:

@@ -91,7 +91,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         if config.hide and not splits.dev:
             own = count_hidden(docs, predict_all(member, docs), number % FOLDS)
             counts = own if counts is None else counts + own
-    point = None if counts is None else choose_operating_point(counts)
+    point = None if counts is None else choose_operating_point(counts, config.models)
     if point is not None:
         write_operating_point(point, run.folder)
 
@@ -100,7 +100,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     if missing is not None:
         run.log(f"ensemble: judging by dev, about {missing:,.0f} entities are unlabeled")
     elif point is not None and config.scale:
-        missing = point.missing / config.models
+        missing = point.missing
         run.log(
             f"ensemble: judging by hidden names, about {missing:,.0f} entities are unlabeled; at threshold "
             f"{point.threshold:.2f} a member finds {100 * point.recall:.0f} % of them, precision {point.precision:.2f}"
@@ -116,7 +116,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     train_stage(data, lambda _: distillation_step(data), settings, run, selection)
     if tune and point is not None:
         assert isinstance(model.head, HasThreshold)
-        model.head.threshold = match_count(docs, predict_all(model, docs), point.new / config.models)
+        model.head.threshold = match_count(docs, predict_all(model, docs), point.new)
         run.log(f"ensemble: decision threshold {model.head.threshold:.3f}")
     return Tagger(model)
 

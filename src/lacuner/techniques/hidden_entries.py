@@ -1,12 +1,13 @@
 """Cross-fitting over gazetteer entries: hide a fifth of the names from a model, and see what it predicts for them.
 
-Labels that are missing because the gazetteer lacks a name look, to a model, like labels that were hidden from it. So
-the hidden names show how many of the missing ones a model finds at each decision threshold, without any gold. Most
-of what a model predicts where nothing is labeled touches an entity, so the number of such predictions, divided by the
-share of the hidden mentions that it finds, estimates the number of missing entities (Elkan and Noto, 2008, argue alike
-for single examples). The ratio is taken at the threshold that finds half as many hidden mentions as the lowest one: at
-lower thresholds mistakes add to the count, at higher ones a few easy names decide. On the training texts of wikigold
-and bc5cdr with half of a gazetteer (one model, seed 1) it gave 706 and 857 missing entities; there were 771 and 845.
+To a model, labels that are missing because the gazetteer lacks a name look like labels that were hidden from it. So:
+
+1. The hidden names show which share of the missing entities a model finds at each decision threshold, without any gold.
+2. Most predictions where nothing is labeled touch an entity. Their number, divided by the share of hidden mentions that
+   are found, estimates the number of missing entities (Elkan and Noto, 2008, use the same argument for classification).
+3. The ratio is taken at the threshold that finds half as many hidden mentions as the lowest one: at lower thresholds
+   mistakes add to the count, at higher ones a few easy names decide. On the training texts of wikigold and bc5cdr with
+   half of a gazetteer (one model, seed 1) it gave 706 and 857 missing entities; there were 771 and 845.
 """
 
 import json
@@ -24,7 +25,7 @@ from lacuner.evaluate.threshold import THRESHOLDS
 FILE = "operating_point.json"
 FOLDS = 5
 MIN_HIDDEN = 20
-"""Hidden mentions from which on a threshold is chosen by them."""
+"""Minimum number of hidden mentions for choosing a threshold."""
 MIN_FOUND = 0.1
 """Share of the hidden mentions that must be found, rightly or with wrong boundaries, to estimate what is missing."""
 FEW_MISSING = 0.1
@@ -105,9 +106,10 @@ def count_hidden(docs: Sequence[Document], predicted: Iterable[Document], fold: 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """A decision threshold, and what to expect of a model that adds its predictions to the labels."""
+    """A decision threshold, and what to expect of one model that adds its predictions to the labels."""
 
     threshold: float
+    """Of the models from which names were hidden."""
     new: float
     """Predictions where nothing is labeled, in the documents that were trained on."""
     missing: float
@@ -134,11 +136,13 @@ def read_operating_point(folder: Path) -> OperatingPoint | None:
     return OperatingPoint(**json.loads(path.read_bytes())) if path.exists() else None
 
 
-def choose_operating_point(counts: HiddenCounts) -> OperatingPoint | None:
+def choose_operating_point(counts: HiddenCounts, models: int = 1) -> OperatingPoint | None:
     """The threshold with the best estimated F1 on the entities that the labels lack; None if it cannot be estimated.
 
-    The labeled names play no part: how many of the entities of a new text they cover is not known. Where hardly
-    anything is missing, they do, because then most of what a model adds at a low threshold is wrong.
+    `counts` may be the sum of several `models`.
+
+    F1 is computed on missing entities only, because it is not known how many entities of a new text the labeled names
+    cover. If fewer than 10 % are missing, labeled entities count too; otherwise a low threshold would win.
     """
     if counts.hidden < MIN_HIDDEN:
         return None
@@ -153,8 +157,8 @@ def choose_operating_point(counts: HiddenCounts) -> OperatingPoint | None:
     new, gold = float(counts.new[best]), counts.labeled + missing
     return OperatingPoint(
         threshold=float(THRESHOLDS[best]),
-        new=new,
-        missing=missing,
+        new=new / models,
+        missing=missing / models,
         recall=float(recall[best]),
         precision=float(right[best] / max(new, 1.0)),
         f1=float(2 * (counts.labeled + right[best]) / (counts.labeled + new + gold)),

@@ -61,7 +61,8 @@ def choose_recipe(
     auto = AutoSettings() if auto is None else auto
     if not isinstance(auto, AutoSettings):
         raise ConfigError(
-            "recipe `auto` takes no recipe's config: name the recipe, or pass AutoSettings(settings=[...])"
+            "recipe `auto` cannot take the config of a specific recipe: name the recipe, or pass "
+            "AutoSettings(settings=[...])"
         )
     advice = _stored_advice(stored)
     if advice is None or (splits.gold and "gold" not in stored.get("data", {})):
@@ -77,7 +78,7 @@ def choose_recipe(
     for sentence in (*advice.reasons, *advice.notes):
         log(f"  {sentence}")
     if unused:
-        log(f"  The advised {' and '.join(unused)} cannot be combined with your other settings and is not used.")
+        log(f"  The recommended {' and '.join(unused)} conflicts with your settings and is ignored.")
     return advice, config
 
 
@@ -87,7 +88,7 @@ def _encoder_name(auto: AutoSettings) -> str:
 
 
 def names_pretrained(encoder: str, splits: Splits) -> bool:
-    """Whether an encoder is pre-trained: `auto` is the one that suits the texts, and one that is not here is not."""
+    """Whether an encoder is pre-trained: `auto` is the one that suits the texts; one that cannot be found is not."""
     try:
         return is_pretrained(EncoderConfig(name=choose_encoder(_texts(splits)).name if encoder == AUTO else encoder))
     except LacunerError:

@@ -1,6 +1,6 @@
 """Labels must agree: the same type under two names in weak labels, gold and dev would be learned as two types."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lacuner.data import Document, Span, labels_of
@@ -23,16 +23,17 @@ def rename_labels(docs: Sequence[Document], names: Mapping[str, str]) -> list[Do
     ]
 
 
-def check_labels(data: Mapping[str, Sequence[Document]]) -> list[str]:
-    """Raise an error if two roles seem to name a type differently; returns sentences about labels that one lacks.
+def check_labels(data: Mapping[str, Sequence[Document]], gazetteer: Iterable[str] = ()) -> list[str]:
+    """Raise an error if two inputs seem to name a type differently; returns sentences about labels that one lacks.
 
     >>> weak, gold = (Document("1", "Mara", spans=(Span(0, 4, label),)) for label in ("Person", "PERSON"))
     >>> check_labels({"weak": [weak], "gold": [gold]})
     Traceback (most recent call last):
-    lacuner.errors.ConfigError: gold uses PERSON, weak uses Person: the same type? Then add --map PERSON=Person
+    lacuner.errors.ConfigError: gold uses PERSON, weak uses Person: if these are the same type, add --map PERSON=Person
     """
     labels = {role: set(labels_of(docs)) for role, docs in data.items()}
-    roles = [role for role in ("weak", "gold", "dev") if labels.get(role)]
+    labels["the gazetteer"] = set(gazetteer)
+    roles = [role for role in ("weak", "the gazetteer", "gold", "dev") if labels.get(role)]
     notes = []
     for number, role in enumerate(roles[1:], 1):
         known = set().union(*(labels[other] for other in roles[:number]))
@@ -41,7 +42,7 @@ def check_labels(data: Mapping[str, Sequence[Document]]) -> list[str]:
                 alike = [name for name in sorted(labels[other] - labels[role]) if _are_alike(label, name)]
                 if alike:
                     raise ConfigError(
-                        f"{role} uses {label}, {other} uses {alike[0]}: the same type? Then add "
+                        f"{role} uses {label}, {other} uses {alike[0]}: if these are the same type, add "
                         f"--map {label}={alike[0]}"
                     )
             others = " and ".join(roles[:number])
@@ -51,7 +52,7 @@ def check_labels(data: Mapping[str, Sequence[Document]]) -> list[str]:
 
 def _lacks(others: str, role: str) -> str:
     if role == "dev":
-        return f"{others} cannot teach it, so it counts as missed on dev"
+        return f"{others} has no example of it, so its entities count as missed on dev"
     return f"{others} has no example of it"
 
 

@@ -90,8 +90,8 @@ def train(  # noqa: PLR0913
     config = choose_config_encoder(config if config is not None else module.Config(), splits, log)
     data = {role: sort_documents(set_complete(docs, role in ("gold", "dev"))) for role, docs in docs_by_role.items()}
     if getattr(getattr(config, "train", None), "patience", None) is not None and not data.get("dev"):
-        log("train.patience has no effect without --dev: every epoch is trained")
-    for note in check_labels(data):
+        log("train.patience has no effect without --dev: all epochs will run")
+    for note in check_labels(data, gazetteer.labels if gazetteer is not None else ()):
         log(note)
     identity = run_identity(recipe, seed, config, data)
     if gazetteer is not None:
