@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 UNIT_EPOCHS = 2
 
 assert matplotlib.font_manager.fontManager
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in a job that a script runs in the background
 platform.processor()  # starts a process the first time it is asked, which libraries do
 
 settings.register_profile("lacuner", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)

@@ -39,6 +39,7 @@ from lacuner.trainer.train import TrainingResult, train
 from tests.demo_corpus import demo_corpus
 
 SETTINGS = ["train.epochs=2", "train.budget=256"]
+TINY = "encoder.name=tiny"
 DOUBTING = ["noise_aware=true", "parts=2", "rounds=2"]
 """Has `needle` go through all of its stages; with a small encoder it would not calibrate."""
 
@@ -65,6 +66,7 @@ class Case:
         self.weak = [replace(doc, spans=doc.spans[:1], complete=False) for doc in self.gold]
         self.dev = demo.dev[:10]
         settings = [*(SETTINGS if recipe != "dictionary" else []), *([f"head.kind={head}"] if has_head else [])]
+        settings += [TINY] if "encoder" in RECIPES[recipe].Config.model_fields else []
         settings += DOUBTING if recipe == "needle" else []
         self.config = load_config(RECIPES[recipe].Config, settings=settings)
 

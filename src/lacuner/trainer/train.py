@@ -87,7 +87,7 @@ def train(  # noqa: PLR0913
     for role in [role for role in docs_by_role if role not in (*module.NEEDS, "dev")]:
         log(f"recipe `{recipe}` does not use --{role}; ignoring it")
         del docs_by_role[role]  # a recipe must never see data that its users would not have
-    config = choose_config_encoder(config if config is not None else module.Config(), splits, log)
+    config = choose_config_encoder(config or module.Config(), Splits(**docs_by_role), log)
     data = {role: sort_documents(set_complete(docs, role in ("gold", "dev"))) for role, docs in docs_by_role.items()}
     if getattr(getattr(config, "train", None), "patience", None) is not None and not data.get("dev"):
         log("train.patience has no effect without --dev: all epochs will run")
