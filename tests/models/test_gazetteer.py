@@ -77,11 +77,14 @@ def test_the_first_gazetteer_has_priority(tmp_path: Path) -> None:
 
 
 def test_merging() -> None:
-    match = Span(4, 8, "LOC", None, "gazetteer")
-    same, wide, apart = Span(4, 8, "LOC", 0.4), Span(0, 8, "ORG", 0.9), Span(10, 12, "PER", 0.3)
+    match, second = Span(4, 8, "LOC", None, "gazetteer"), Span(10, 14, "LOC", None, "gazetteer")
+    same, wide, apart = Span(4, 8, "LOC", 0.4), Span(0, 8, "ORG", 0.9), Span(16, 18, "PER", 0.3)
     assert merge_spans([match], [same, apart]) == (match._replace(score=0.4), apart)
-    assert merge_spans([match], [wide, apart]) == (match, apart)
-    assert merge_spans([match], [wide, apart], override=0.8) == (wide, apart)
+    assert merge_spans([match], [wide, apart]) == (wide, apart), "a probable extension of one match wins"
+    assert merge_spans([match], [wide._replace(score=0.5), apart]) == (match, apart), "an improbable one does not"
+    assert merge_spans([match], [Span(6, 9, "LOC", 0.9)]) == (match,), "nor one that cuts the match"
+    assert merge_spans([match], [Span(4, 8, "ORG", 0.9)]) == (match,), "nor another label"
+    assert merge_spans([match, second], [Span(4, 14, "LOC", 0.99)]) == (match, second), "nor one that joins two matches"
     assert merge_spans([], [apart]) == (apart,) and merge_spans([match], []) == (match,)
 
 

@@ -1,0 +1,65 @@
+"""Training with a gazetteer: it is stored, compared with the model, and identifies the run; its labels are checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lacuner.annotate import Entry, annotate, gazetteer_source
+from lacuner.config import load_config
+from lacuner.data import Document, Span, Splits
+from lacuner.errors import ConfigError
+from lacuner.models.gazetteer import TaggerGazetteer
+from lacuner.models.storage import load
+from lacuner.recipes import RECIPES
+from lacuner.trainer.labels import check_labels, rename_labels
+from lacuner.trainer.train import TrainingResult, train
+from tests.demo_corpus import demo_corpus
+
+DEMO = demo_corpus()
+NAMES = sorted({(doc.text[s.start : s.end], s.label) for doc in DEMO.train[:60] for s in doc.spans})
+ENTRIES = [Entry(*name) for name in dict(NAMES).items()][::2]
+WEAK = list(annotate([Document(doc.id, doc.text) for doc in DEMO.train[:60]], [gazetteer_source(ENTRIES)]))
+
+
+def run(folder: Path, *, dev: bool = False, entries: list[Entry] = ENTRIES) -> TrainingResult:
+    config = load_config(RECIPES["negative_sampling"].Config, settings=["train.epochs=1"])
+    splits = Splits(weak=WEAK, dev=DEMO.dev[:40] if dev else None)
+    return train("negative_sampling", splits, folder, config, gazetteer=TaggerGazetteer(entries))
+
+
+def test_the_tagger_is_never_worse_than_the_gazetteer_on_what_it_knows(tmp_path: Path) -> None:
+    result = run(tmp_path / "run", dev=True)
+    assert result.comparison is not None
+    scores = {row.system: row for row in result.comparison}
+    assert list(scores) == ["gazetteer alone", "model alone", "both"]
+    assert scores["both"].count.f1 >= scores["gazetteer alone"].count.f1 > 0, "the threshold is tuned for both"
+    assert all(row.low <= row.count.f1 <= row.high for row in scores.values())
+    again = load(tmp_path / "run")
+    text = DEMO.test[0].text
+    assert again.gazetteer is not None and again(text).spans == result.tagger(text).spans
+
+
+def test_another_gazetteer_is_another_run(tmp_path: Path) -> None:
+    assert run(tmp_path / "run").comparison is None, "without dev there is nothing to compare on"
+    with pytest.raises(ConfigError, match="holds another run"):
+        run(tmp_path / "run", entries=ENTRIES[1:])
+
+
+def doc(label: str) -> Document:
+    return Document("1", "Mara left", spans=(Span(0, 4, label),))
+
+
+@pytest.mark.parametrize(("one", "other"), [("Person", "PERSON"), ("Persons", "Person"), ("bio:Person", "Person")])
+def test_labels_that_look_alike_are_a_question(one: str, other: str) -> None:
+    for data, gazetteer in (({"weak": [doc(one)], "gold": [doc(other)]}, ()), ({"weak": [doc(one)]}, (other,))):
+        with pytest.raises(ConfigError, match=rf"uses {other}, weak uses {one}: .* add --map {other}={one}"):
+            check_labels(data, gazetteer)
+    assert not check_labels({"weak": [doc(one)], "gold": rename_labels([doc(other)], {other: one})})
+
+
+def test_a_label_that_only_one_input_has_is_named() -> None:
+    assert check_labels({"weak": [doc("PER")], "dev": [doc("VESSEL")]}) == [
+        "only dev has the label VESSEL: weak has no example of it, so its entities count as missed on dev"
+    ]
