@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -135,3 +137,10 @@ def test_a_head_that_cannot_be_is_the_files_fault(change: dict[str, object]) -> 
 def test_a_mask_outside_the_vocabulary() -> None:
     with pytest.raises(ConfigError, match="its mask is one of the sub-words"):
         MaskedPieceHead(8, (), 10, 8, 10)
+
+
+def test_an_encoder_without_word_rows_cannot_be_pretrained(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = model()
+    monkeypatch.setattr(made.encoder, "prepare", lambda sentences: replace(TinyEncoder().prepare(sentences), arrays={}))
+    with pytest.raises(ConfigError, match="cannot be pre-trained"):
+        prepare_units(made, SENTENCES)

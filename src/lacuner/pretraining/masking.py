@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lacuner.errors import ConfigError
 from lacuner.models.heads.masked import MASK, MaskedWordHead
 from lacuner.models.inference import infer_batches
 from lacuner.models.model import MaskedLanguageModel
@@ -85,6 +86,8 @@ def _prepare_words(model: MaskedLanguageModel, sentences: Sequence[Sequence[str]
     vocabulary = model.head.labels
     # the vocabulary is prepared as one more sentence, so that each of its words has a feature row
     features = model.encoder.prepare([*sentences, [*vocabulary, MASK]])
+    if not {"row", "offsets"} <= set(features.arrays):
+        raise ConfigError("this encoder cannot be pre-trained: its features have no `row` and `offsets`")
     row, offsets = features.arrays["row"], features.arrays["offsets"]
     words, vocabulary_rows = row[: offsets[-2]], row[offsets[-2] :]
     id_of_row = np.full(int(row.max()) + 1, UNCHANGED, dtype=np.int64)
