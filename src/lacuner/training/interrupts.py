@@ -21,7 +21,7 @@ def defer_interrupt() -> Iterator[None]:
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield  # no KeyboardInterrupt is raised here, or somebody else decides when
+        yield  # not the main thread, or SIGINT has another handler
         return
     received: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: received.append(number))

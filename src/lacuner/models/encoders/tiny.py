@@ -27,7 +27,7 @@ from lacuner.models.types import Batch, Features
 # limits on what a model file may ask for, so that no single setting fills the memory
 _SIZES = {"width": (1, 2048), "layers": (1, 64), "rows": (1, 2**20), "feature": (1, 512), "heads": (0, 64)}
 SPARSE_ROWS = 65_536
-"""A table of at least so many rows has sparse gradients: updating all of its rows would dominate a training step."""
+"""Tables with at least this many rows have sparse gradients: updating every row would dominate a training step."""
 
 
 @dataclass(frozen=True)
