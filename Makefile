@@ -17,7 +17,7 @@ setup: $(READY)  ## install everything into .venv
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up .venv (once, a few minutes) ..."
 	$(PYTHON) -m venv .venv
-	$(PIP) -e '.[dev,spacy,transformers]'
+	$(PIP) -e '.[dev,serve,spacy,transformers]'
 	@touch $(READY)
 
 demo: $(READY)  ## from texts and a gazetteer to scores and a report: three minutes
@@ -27,12 +27,14 @@ demo: $(READY)  ## from texts and a gazetteer to scores and a report: three minu
 test test-unit test-slow: export OMP_NUM_THREADS := 1
 
 test: $(READY)  ## all tests that CI runs: about ten minutes on two cores
+	@scripts/install_browser
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-unit: $(READY)  ## unit tests and the examples in docstrings: under two minutes
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not integration'
 
 test-slow: $(READY)  ## all tests, also those that take minutes each
+	@scripts/install_browser
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
 check: $(READY)  ## ruff and mypy

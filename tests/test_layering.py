@@ -37,6 +37,8 @@ LAYERS = [
     {"recipes"},
     {"trainer"},
     {"audit"},
+    {"serve"},
+    {"review"},
     {"bench"},
     {"cli", "api"},
 ]
@@ -59,6 +61,8 @@ HEAVY = {
     "spacy": {"corpus/docbin.py"},
     "typer": {"cli"},
     "rich": {"cli", "api.py"},
+    "starlette": {"serve", "review"},
+    "uvicorn": {"serve"},
 }
 # module -> why it may be longer than 350 lines
 LONG_MODULES: dict[str, str] = {}

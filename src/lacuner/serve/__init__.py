@@ -1,0 +1,1 @@
+"""Local web servers: what the review page and the HTTP service share."""

@@ -1,0 +1,257 @@
+"""Protect a local web server: where it listens, which requests it answers, and how much they may send.
+
+The threats: other machines (the server listens on loopback only), web pages that are open in the same browser (Host and
+Origin are checked, also against DNS rebinding, and a token is needed), text that tries to become code (the Content
+Security Policy allows no inline code and no markup from strings), and requests that are too large.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+import re
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from lacuner.errors import ConfigError
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+"""An ASGI application, such as those of Starlette and FastAPI."""
+
+MAX_HEADERS = 16_384
+"""Bytes that the address and the headers of a request may have."""
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""Headers of every response."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Which requests a server answers."""
+
+    host: str = "127.0.0.1"
+    """The address that the server listens on."""
+    token: str | None = None
+    """What requests must present as `Authorization: Bearer TOKEN`; None: no token is needed."""
+    open_paths: frozenset[str] = frozenset()
+    """Paths that need no token, because they contain no data: the files of a page."""
+    max_body: int = 1_000_000
+    """Bytes that the body of a request may have."""
+
+
+class RefusedError(Exception):
+    """A request that is not answered: the HTTP status and one sentence."""
+
+    def __init__(self, status: int, problem: str) -> None:
+        self.status = status
+        self.problem = problem
+        super().__init__(problem)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect to the address.
+
+    >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def new_token() -> str:
+    """A token that cannot be guessed.
+
+    >>> len(new_token())
+    43
+    """
+    return secrets.token_urlsafe(32)
+
+
+def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket:
+    """A socket that listens on the address; port 0 takes a free port.
+
+    >>> listen("0.0.0.0", 0)
+    Traceback (most recent call last):
+    lacuner.errors.ConfigError: --host 0.0.0.0 lets other machines connect: add --allow-remote if you want that
+    """
+    if not is_loopback(host) and not allow_remote:
+        raise ConfigError(f"--host {host} lets other machines connect: add --allow-remote if you want that")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(f"--host {host} is not an address of this machine: {error.strerror}") from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        problem = f"cannot listen on {host}, port {port}: {error.strerror}"
+        raise ConfigError(f"{problem}; choose another port with --port") from error
+    return listener
+
+
+def run_server(app: App, listener: socket.socket) -> None:
+    """Answer requests until the process is interrupted."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        http="h11",  # the one that limits the size of headers
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=MAX_HEADERS,
+        limit_concurrency=100,
+        timeout_graceful_shutdown=2,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def guard(app: App, access: Access) -> App:
+    """Wrap an application so that it sees only requests that `access` allows.
+
+    Works as Starlette's and FastAPI's middleware, too: `app.add_middleware(guard, access=access)`.
+
+    >>> import asyncio
+    >>> async def send(message):
+    ...     print(message.get("status", message.get("body")))
+    >>> headers = [(b"host", b"evil.example:80")]
+    >>> request = {"type": "http", "method": "GET", "path": "/", "headers": headers}
+    >>> asyncio.run(guard(None, Access())(request, None, send))
+    400
+    b'{"error": "this server does not answer to this host name"}'
+    """
+
+    async def guarded(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await app(scope, receive, send)
+        if scope["type"] != "http":
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = [(name, value) for name, value in message["headers"] if name.lower().decode() not in HEADERS]
+                message["headers"] = sent + [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            await send(message)
+
+        try:
+            headers = _single_headers(scope["headers"])
+            check_request(scope["path"], headers, access)
+            body = await _read_body(receive, headers, access.max_body)
+        except RefusedError as refusal:
+            await _send_refusal(refusal, send_with_headers)
+            return
+        await app(scope, _replay(body, receive), send_with_headers)
+
+    return guarded
+
+
+def check_request(path: str, headers: Mapping[str, str], access: Access) -> None:
+    """Raise `RefusedError` unless host, origin and token are right.
+
+    >>> check_request("/", {"host": "localhost:8000", "origin": "https://evil.example"}, Access())
+    Traceback (most recent call last):
+    lacuner.serve.security.RefusedError: this request comes from another web page
+    """
+    host = headers.get("host", "")
+    if not _is_own_name(_without_port(host), access.host):
+        raise RefusedError(400, "this server does not answer to this host name")
+    if "origin" in headers and headers["origin"] not in (f"http://{host}", f"https://{host}"):
+        raise RefusedError(403, "this request comes from another web page")
+    if path in access.open_paths:
+        return
+    if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise RefusedError(403, "this request comes from another web page")
+    scheme, _, presented = headers.get("authorization", "").partition(" ")
+    if access.token is not None and (
+        scheme.lower() != "bearer" or not hmac.compare_digest(presented.encode(), access.token.encode())
+    ):
+        raise RefusedError(
+            401, "the token is missing or wrong: open the address that the server printed when it started"
+        )
+
+
+def _is_own_name(name: str, host: str) -> bool:
+    """Whether a Host header names this server. Listening on a particular address, it has that name only."""
+    if is_loopback(host):
+        return is_loopback(name)
+    try:
+        any_address = ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        any_address = False
+    return any_address or name == host or is_loopback(name)  # the token protects a server with any address
+
+
+def _without_port(host: str) -> str:
+    match = re.fullmatch(r"(?:\[([^\]]*)\]|([^:]*))(?::[0-9]+)?", host)
+    return (match[1] or match[2]).lower() if match else ""
+
+
+def _single_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by name; those that decide about access may occur only once."""
+    single: dict[str, str] = {}
+    for name, value in headers:
+        key = name.decode("latin-1").lower()
+        if key in single and key in ("host", "origin", "authorization", "content-length", "sec-fetch-site"):
+            raise RefusedError(400, f"the header {key} occurs twice")
+        single[key] = value.decode("latin-1")
+    return single
+
+
+async def _read_body(receive: Receive, headers: Mapping[str, str], limit: int) -> bytes:
+    length = headers.get("content-length", "0")
+    if not length.isdigit():
+        raise RefusedError(400, "the header content-length is not a number")
+    body = b""
+    more = True
+    while more:
+        if int(length) > limit or len(body) > limit:
+            raise RefusedError(413, f"a request may have at most {limit:,} bytes")
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RefusedError(400, "the connection was closed")
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    if len(body) > limit:
+        raise RefusedError(413, f"a request may have at most {limit:,} bytes")
+    return body
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Give an application the body that was read, and after it what the server says."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
+
+
+async def _send_refusal(refusal: RefusedError, send: Send) -> None:
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps({"error": refusal.problem}).encode()})

@@ -1,0 +1,149 @@
+"""T10: a local server answers only its own page, with the token, and never more than its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from lacuner.errors import ConfigError
+from lacuner.serve.security import HEADERS, Access, guard, is_loopback, listen, new_token
+
+TOKEN = "t0ken"
+ACCESS = Access(token=TOKEN, open_paths=frozenset({"/"}), max_body=100)
+OWN = {"host": "127.0.0.1:8000", "authorization": f"Bearer {TOKEN}"}
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    """An application that returns the body of the request, and tries to weaken a header."""
+    body = (await receive())["body"]
+    headers = [(b"Content-Security-Policy", b"default-src *"), (b"content-type", b"text/plain")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def request(
+    headers: Mapping[str, str] | list[tuple[str, str]], path: str = "/api", chunks: tuple[bytes, ...] = (b"",),
+    access: Access = ACCESS,
+) -> tuple[int, bytes, dict[str, str]]:  # fmt: skip
+    """Send one request; status, body and headers of the response."""
+    pairs = list(headers.items()) if isinstance(headers, Mapping) else headers
+    scope = {"type": "http", "method": "POST", "path": path}
+    scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in pairs]  # type: ignore[assignment]
+    incoming = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
+    incoming[-1]["more_body"] = False
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return incoming.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(guard(echo, access)(scope, receive, send))
+    start, body = sent
+    return start["status"], body["body"], {name.decode(): value.decode() for name, value in start["headers"]}
+
+
+def test_own_requests_are_answered() -> None:
+    assert request(OWN, chunks=(b"one ", b"two"))[:2] == (200, b"one two")
+    assert request({**OWN, "origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"})[0] == 200
+    for host in ("localhost:8000", "[::1]:8000", "127.0.0.1"):
+        assert request({**OWN, "host": host})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "evil.example", "evil.example:8000", "127.0.0.1.evil.example", "0.0.0.0:8000", "[::1].evil", "10.0.0.1"],
+)
+def test_other_hosts_are_refused(host: str) -> None:
+    """DNS rebinding: the name of another site resolves to 127.0.0.1."""
+    assert request({**OWN, "host": host})[0] == 400
+
+
+@pytest.mark.parametrize(
+    "origin", ["null", "https://evil.example", "http://127.0.0.1:9000", "http://localhost:8000", "file://", ""]
+)
+def test_other_origins_are_refused(origin: str) -> None:
+    assert request({**OWN, "origin": origin})[0] == 403
+    assert request({**OWN, "origin": origin}, path="/")[0] == 403
+
+
+def test_requests_of_other_sites_are_refused() -> None:
+    for site in ("cross-site", "same-site"):
+        assert request({**OWN, "sec-fetch-site": site})[0] == 403
+        assert request({**OWN, "sec-fetch-site": site}, path="/")[0] == 200, (
+            "a link to the page is fine: it has no data"
+        )
+
+
+@pytest.mark.parametrize(
+    "token", ["", TOKEN, f"Basic {TOKEN}", "Bearer", "Bearer t0ke", f"Bearer {TOKEN} ", "Bearer \xe9"]
+)
+def test_a_wrong_token_is_refused(token: str) -> None:
+    assert request({**OWN, "authorization": token})[0] == 401
+
+
+def test_only_open_paths_need_no_token() -> None:
+    host = {"host": OWN["host"]}
+    assert request(host, path="/")[0] == 200
+    assert [request(host, path=path)[0] for path in ("//", "/.", "/x", "/api")] == [401] * 4
+    assert request(host, access=Access())[0] == 200, "a server without token"
+
+
+def test_sizes_are_limited() -> None:
+    assert request(OWN, chunks=(b"x" * 100,))[0] == 200
+    assert request(OWN, chunks=(b"x" * 101,))[0] == 413
+    assert request(OWN, chunks=(b"x" * 60, b"x" * 60))[0] == 413, "without content-length"
+    assert request({**OWN, "content-length": "101"})[0] == 413
+    assert request({**OWN, "content-length": "-1"})[0] == 400
+
+
+def test_headers_that_decide_occur_once() -> None:
+    assert request([*OWN.items(), ("Host", "evil.example")])[0] == 400
+    assert request([*OWN.items(), ("Authorization", "Bearer x")])[0] == 400
+
+
+def test_every_response_has_the_headers() -> None:
+    for headers in (OWN, {"host": "evil.example"}):
+        _, body, sent = request(headers)
+        assert {name: sent[name] for name in HEADERS} == HEADERS
+        assert "Content-Security-Policy" not in sent, "an application cannot weaken it"
+        assert not body or json.loads(body)["error"]
+    policy = HEADERS["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self';") and "unsafe" not in policy
+
+
+def test_websockets_are_ignored() -> None:
+    asyncio.run(guard(echo, ACCESS)({"type": "websocket"}, None, None))  # type: ignore[arg-type]
+
+
+def test_listening() -> None:
+    with listen("127.0.0.1", 0) as first:
+        address, port = first.getsockname()[:2]
+        assert address == "127.0.0.1"
+        with pytest.raises(ConfigError, match=f"port {port}: Address already in use; choose another port with --port"):
+            listen("127.0.0.1", port)
+    for host in ("0.0.0.0", "::", "192.168.1.2", "example.org"):
+        with pytest.raises(ConfigError, match="--allow-remote"):
+            listen(host, 0)
+    with listen("0.0.0.0", 0, allow_remote=True) as remote:
+        assert remote.family == socket.AF_INET
+
+
+def test_a_remote_server_answers_to_its_address() -> None:
+    named = Access("192.168.1.2", TOKEN)
+    assert request({**OWN, "host": "192.168.1.2:8000"}, access=named)[0] == 200
+    assert request({**OWN, "host": "evil.example"}, access=named)[0] == 400
+    anywhere = Access("0.0.0.0", TOKEN)
+    assert request({**OWN, "host": "my-laptop:8000"}, access=anywhere)[0] == 200
+    assert request({"host": "my-laptop:8000"}, access=anywhere)[0] == 401
+
+
+def test_tokens_differ() -> None:
+    assert len({new_token() for _ in range(100)}) == 100
+    assert not is_loopback("127.0.0.1.evil.example") and is_loopback("127.1.2.3")
