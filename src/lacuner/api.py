@@ -229,12 +229,15 @@ def _tagger_gazetteer(
     return read_sidecars([Path(weak)]) if isinstance(weak, str | PathLike) else None
 
 
-def predict(tagger: AnyTagger | str | PathLike[str], docs: Documents) -> Iterator[Document]:
+def predict(
+    tagger: AnyTagger | str | PathLike[str], docs: Documents, *, threshold: float | None = None
+) -> Iterator[Document]:
     """Tag entities in documents, with a score per span.
 
     Args:
         tagger: a tagger, or the folder of a run or model.
         docs: path, documents or texts; existing labels are ignored.
+        threshold: minimum probability of a predicted span, 0 to 1; by default the model's own threshold.
 
     Returns:
         The documents with the predicted spans, one at a time.
@@ -248,7 +251,7 @@ def predict(tagger: AnyTagger | str | PathLike[str], docs: Documents) -> Iterato
         tagger = load(tagger)
     elif not hasattr(tagger, "predict"):
         raise TypeError(f"tagger: expected a tagger or the folder of a run, got {type(tagger).__name__}")
-    return tagger.predict(_documents(docs, "docs"))
+    return tagger.predict(_documents(docs, "docs"), threshold=threshold)
 
 
 def augment(

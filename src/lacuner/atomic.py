@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,11 +10,18 @@ from typing import IO
 
 from lacuner.errors import CorpusError
 
+STANDARD_STREAM = Path("-")
+"""The name of standard input or standard output in place of a file."""
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A temporary file beside `path` that replaces it on success and is deleted on error."""
+    """A temporary file beside `path` that replaces it on success and is deleted on error; `-` is standard output."""
     path = Path(path)
+    if path == STANDARD_STREAM:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     part = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
     try:
         if path.exists() and not path.is_file():  # a pipe or a device: nothing to protect or to replace

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lacuner.annotate import Entry
 from lacuner.data import Document, Span
@@ -86,6 +88,32 @@ def test_merging() -> None:
     assert merge_spans([match], [Span(4, 8, "ORG", 0.9)]) == (match,), "nor another label"
     assert merge_spans([match, second], [Span(4, 14, "LOC", 0.99)]) == (match, second), "nor one that joins two matches"
     assert merge_spans([], [apart]) == (apart,) and merge_spans([match], []) == (match,)
+
+
+@st.composite
+def disjoint_spans(draw: st.DrawFn) -> list[Span]:
+    edges = sorted(draw(st.lists(st.integers(0, 24), max_size=10, unique=True)))
+    labels, scores = st.sampled_from(["LOC", "PER"]), st.sampled_from([0.2, 0.5, 0.6])
+    pairs = zip(edges[::2], edges[1::2], strict=False)
+    return [Span(start, end, draw(labels), draw(scores)) for start, end in pairs]
+
+
+@given(disjoint_spans(), disjoint_spans())
+def test_merging_equals_the_definition(matches: list[Span], predicted: list[Span]) -> None:
+    """`merge_spans` searches; this compares every match with every prediction."""
+    matches = [match._replace(score=None, source="gazetteer") for match in matches]
+    extensions = [
+        span for span in predicted if (span.score or 0) > 0.5 and sum(span.overlaps(match) for match in matches) == 1
+    ]
+    kept = [
+        match
+        for match in matches
+        if not any(s.start <= match.start and match.end <= s.end and s[:2] != match[:2] for s in extensions)
+    ]
+    scores = {span.key: span.score for span in predicted}
+    expected = [match._replace(score=scores.get(match.key)) for match in kept]
+    expected += [span for span in predicted if not any(span.overlaps(match) for match in kept)]
+    assert merge_spans(matches, predicted) == tuple(sorted(expected))
 
 
 def test_labels_are_renamed_with_those_of_the_documents() -> None:

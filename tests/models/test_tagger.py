@@ -16,15 +16,18 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models import inference
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.heads import build_head
 from lacuner.models.inference import budget_batches
 from lacuner.models.model import Model
 from lacuner.models.storage import CONFIG, WEIGHTS, load, save
 from lacuner.models.tagger import Tagger
+from lacuner.models.types import DecodedSpans
 from lacuner.models.windows import cut_sentences
 
 LABELS = ["LOC", "PER"]
@@ -293,3 +296,37 @@ def test_a_pickle_beside_a_good_file_is_never_looked_at(tmp_path: Path) -> None:
     (tmp_path / "pytorch_model.bin").write_bytes(BOMB)
     os.chmod(tmp_path / "pytorch_model.bin", 0)
     assert load(tmp_path).labels == ("LOC", "PER")
+
+
+@pytest.mark.parametrize("kind", ["token", "span"])
+def test_a_threshold_selects_by_score(kind: str) -> None:
+    tagger = new_tagger(kind)
+    docs = [document(words(12, seed), str(seed)) for seed in range(8)]
+    own = [doc.spans for doc in tagger.predict(docs)]
+    for threshold in (0.5, 0.7, 0.9):
+        selected = [doc.spans for doc in tagger.predict(docs, threshold=threshold)]
+        assert all(span.score is not None and span.score >= threshold for spans in selected for span in spans)
+        if kind == "token" or threshold > 0.5:  # above 0.5, a label always beats O
+            above = [tuple(span for span in spans if (span.score or 0) >= threshold) for spans in own]
+            assert selected == above
+    assert 0 < sum(map(len, selected)) < sum(map(len, own))
+    many = [doc.spans for doc in tagger.predict(docs, threshold=0.05)]
+    if kind == "span":
+        assert sum(map(len, many)) > sum(map(len, own)), "a span classifier finds more below its own threshold"
+    else:
+        assert many == own
+    assert [doc.spans for doc in tagger.predict(docs)] == own, "the threshold of one call does not stay"
+    with pytest.raises(ConfigError, match="between 0 and 1, not 0"):
+        list(tagger.predict(docs, threshold=0.0))
+
+
+def test_a_threshold_is_applied_before_the_gazetteer() -> None:
+    """A prediction below the threshold may not replace a match, and a match stays whatever its score."""
+    tagger = new_tagger("span")
+    doc = document(["aaa", "bbb", "ccc"])
+    tagger.gazetteer = TaggerGazetteer([Entry("bbb", "DRUG")])
+    columns = (np.array([0]), np.array([0]), np.array([2]), np.array([0]), np.array([0.6]))  # "aaa bbb" is a LOC
+    spans = {None: DecodedSpans(*columns), 0.7: DecodedSpans._make(column[:0] for column in columns)}
+    tagger.decode = lambda features, threshold=None: spans[threshold]  # type: ignore[method-assign]
+    assert [span.key for span in next(tagger.predict([doc])).spans] == [(0, 7, "LOC")]
+    assert [span.key for span in next(tagger.predict([doc], threshold=0.7)).spans] == [(4, 7, "DRUG")]

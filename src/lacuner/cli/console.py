@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer import echo
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.options import InputOptions
 from lacuner.corpus import read
 from lacuner.corpus.reader import raise_error
@@ -138,15 +139,17 @@ class CorpusReader:
         from rich.progress import Progress, TextColumn
 
         files = self.path.rglob("*.txt") if self.path.is_dir() else [self.path]
+        total = None if self.path == STANDARD_STREAM else sum(file.stat().st_size for file in files)
         columns = (*Progress.get_default_columns(), TextColumn("{task.fields[rate]}"))  # the default has the time left
         bar = Progress(*columns, console=Console(stderr=True))
-        bar.add_task(self.path.name, total=sum(file.stat().st_size for file in files), rate="")
+        bar.add_task(self.path.name, total=total, rate="")
         bar.start()
         return bar
 
     def log_lost(self, role: str = "") -> None:
         """Report how many documents were read and what was dropped."""
-        log_lost(self.lost, f"read {self.path}{role and f' as {role}'}: {self.documents:,} documents")
+        path = "standard input" if self.path == STANDARD_STREAM else self.path
+        log_lost(self.lost, f"read {path}{role and f' as {role}'}: {self.documents:,} documents")
 
 
 def read_splits(files: Mapping[str, Iterable[Path] | None], inputs: InputOptions) -> dict[str, list[Document]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_h
 
 from typer import Option
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.corpus import FORMATS, ReadOptions
 from lacuner.corpus.tags import SCHEMES
 from lacuner.errors import ConfigError
@@ -125,7 +126,7 @@ def refuse_overwriting(outputs: dict[str, Path | None], *inputs: Path | None) ->
     """Refuse to write to a file that is read, or twice to the same file; `outputs` by option name."""
     taken = {path.resolve() for path in inputs if path is not None}
     for option, path in outputs.items():
-        if path is not None:
+        if path is not None and path != STANDARD_STREAM:
             if path.resolve() in taken:
                 raise ConfigError(f"{option} {path} is already an input or output of this command: choose another file")
             taken.add(path.resolve())

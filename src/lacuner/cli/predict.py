@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option, echo
 
+from lacuner.atomic import STANDARD_STREAM, atomic_write
 from lacuner.cli.console import CorpusReader, log, log_lost, print_json
-from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+from lacuner.cli.options import FormatName, InputOptions, Json, refuse_overwriting
 from lacuner.corpus import words_of, write
 from lacuner.data import Document
 from lacuner.errors import ConfigError
+from lacuner.reporting.entities import EntityPage
 
 if TYPE_CHECKING:
     from lacuner.models.gazetteer import TaggerGazetteer
+    from lacuner.models.storage import AnyTagger
 
 
 def predict(
     run: Annotated[Path, Argument(metavar="RUN", help="Run folder or model folder.")],
-    corpus: Annotated[Path, Argument(metavar="CORPUS", help="Texts; existing labels are ignored.")],
-    out: Annotated[Path, Option("--out", help="Output file with the predicted spans.")],
+    corpus: Annotated[Path, Argument(metavar="CORPUS", help="Texts; existing labels are ignored. -: standard input.")],
+    out: Annotated[Path, Option("--out", help="Output file with the predicted spans. -: standard output.")],
     *,
+    format_out: Annotated[
+        FormatName | None, Option(help="Output format. Default: from the file name; jsonl on standard output.")
+    ] = None,
+    html: Annotated[
+        Path | None, Option(metavar="FILE", help="Page with highlighted entities (the first documents).")
+    ] = None,
+    threshold: Annotated[
+        float | None, Option(help="Minimum probability of a predicted span, 0 to 1. Default: the model's own.")
+    ] = None,
     on_long: Annotated[
         Literal["window", "error"], Option(help="Long documents: split into windows or refuse.")
     ] = "window",
@@ -39,24 +51,25 @@ def predict(
 
     Matches of the gazetteer that the model was trained with are tagged too.
     """
-    from lacuner.models.storage import load
-    from lacuner.models.tagger import Tagger
+    from lacuner.models.tagger import check_threshold
 
-    refuse_overwriting({"--out": out}, corpus, *(dictionary or ()))
-    tagger = load(run)
-    if no_gazetteer and dictionary:
-        raise ConfigError("give either --no-gazetteer or --dictionary, not both")
-    if isinstance(tagger, Tagger):
-        tagger.gazetteer = None if no_gazetteer else _extend(tagger.gazetteer, dictionary or [])
-    elif dictionary:
-        raise ConfigError("this run only looks names up: add the entries to its labels and train again")
+    refuse_overwriting({"--out": out, "--html": html}, corpus, *(dictionary or ()))
+    check_threshold(threshold)
+    if json and out == STANDARD_STREAM:
+        raise ConfigError("--json prints to standard output, too: give --out a file")
+    tagger = load_tagger(run, no_gazetteer, dictionary or [])
     reader = CorpusReader(corpus, inputs)
+    page = EntityPage(out.name if html is None else html.stem)
     counts: Counter[str] = Counter()
     start = time.perf_counter()
-    lost = write(_count(tagger.predict(reader, on_long=on_long), counts), out)
+    docs = _count(tagger.predict(reader, on_long=on_long, threshold=threshold), counts, page if html else None)
+    lost = write(docs, out, format=format_out)
     seconds = time.perf_counter() - start
+    if html is not None:
+        with atomic_write(html) as stream:
+            stream.write(page.render().encode())
     reader.log_lost()
-    log_lost(lost, f"wrote {out}")
+    log_lost(lost, f"wrote {'standard output' if out == STANDARD_STREAM else out}")
     if tagger.words_truncated:
         log(f"{tagger.words_truncated:,} words were truncated (too long for the encoder)")
     documents, words, spans = (counts[name] for name in ("documents", "words", "spans"))
@@ -66,7 +79,26 @@ def predict(
         return
     log(f"{documents / seconds:,.0f} documents/s, {words / seconds:,.0f} words/s")
     unread = f"{tagger.words_unread:,} words unread"
-    echo(f"{documents:,} documents, {words:,} words, {unread}, {spans:,} entities: {out}")
+    summary = f"{documents:,} documents, {words:,} words, {unread}, {spans:,} entities"
+    if out == STANDARD_STREAM:
+        log(summary)
+    else:
+        echo(f"{summary}: {out}")
+
+
+def load_tagger(run: Path, no_gazetteer: bool, dictionary: Sequence[Path]) -> AnyTagger:
+    """The tagger of a run, with or without its gazetteer, or with further entries."""
+    from lacuner.models.storage import load
+    from lacuner.models.tagger import Tagger
+
+    tagger = load(run)
+    if no_gazetteer and dictionary:
+        raise ConfigError("give either --no-gazetteer or --dictionary, not both")
+    if isinstance(tagger, Tagger):
+        tagger.gazetteer = None if no_gazetteer else _extend(tagger.gazetteer, dictionary)
+    elif dictionary:
+        raise ConfigError("this run only looks names up: add the entries to its labels and train again")
+    return tagger
 
 
 def _extend(gazetteer: TaggerGazetteer | None, files: Iterable[Path]) -> TaggerGazetteer | None:
@@ -80,8 +112,10 @@ def _extend(gazetteer: TaggerGazetteer | None, files: Iterable[Path]) -> TaggerG
     return gazetteer
 
 
-def _count(docs: Iterable[Document], counts: Counter[str]) -> Iterator[Document]:
-    """Pass the documents on and count them, their words and their spans."""
+def _count(docs: Iterable[Document], counts: Counter[str], page: EntityPage | None) -> Iterator[Document]:
+    """Pass the documents on, count them, their words and their spans, and add them to the page."""
     for doc in docs:
         counts.update(documents=1, words=len(words_of(doc)), spans=len(doc.spans))
+        if page is not None:
+            page.add(doc)
         yield doc

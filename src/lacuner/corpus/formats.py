@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.corpus import conll, docbin, jsonl, text
 from lacuner.corpus.reader import COMPRESSED, CorpusFile, ReadOptions, raise_error
 from lacuner.corpus.tags import SCHEMES
@@ -29,6 +30,8 @@ FORMATS: dict[str, Format] = {
     "spacy": Format((".spacy",), docbin.read_docbin, docbin.write_docbin),
 }
 """jsonl is lossless; tokens is JSON lines with `tokens` and `ner_tags`; spacy is spaCy's DocBin."""
+STREAMED = ("jsonl", "conll", "tokens", "txt")
+"""Formats that can be read from standard input and written to standard output (`-`)."""
 
 
 def format_of(path: str | PathLike[str], name: str | None = None) -> Format:
@@ -38,6 +41,8 @@ def format_of(path: str | PathLike[str], name: str | None = None) -> Format:
             raise CorpusError(f"there is no format {name!r}: choose from {', '.join(FORMATS)}", file=path)
         return FORMATS[name]
     path = Path(path)
+    if path == STANDARD_STREAM:
+        raise CorpusError(f"standard input has no ending that tells its format: add --format {'|'.join(STREAMED)}")
     if path.is_dir():
         return FORMATS["txt"]
     ending = path.suffix.lower()
@@ -63,7 +68,7 @@ def read(
     """Stream documents from a file or folder.
 
     Arguments:
-        path: a file, or a folder of `.txt` files.
+        path: a file, a folder of `.txt` files, or `-` for standard input.
         format: a name in `FORMATS`; by default it follows from the path's ending.
         complete: value of `Document.complete` for documents whose file does not say.
         options: layout of the file.
@@ -79,7 +84,9 @@ def read(
     ('Mara left Oslo', [(0, 4, 'PER'), (10, 14, 'LOC')])
     """
     path = Path(path)
-    if not path.exists():
+    if path == STANDARD_STREAM:
+        _check_streamed(format, "standard input")
+    elif not path.exists():
         raise CorpusError("there is no such file or folder", file=path)
     file_format = format_of(path, format)
     if options.words not in ("unicode", "space"):
@@ -88,6 +95,11 @@ def read(
         _check_scheme(options.scheme)
     file = CorpusFile(path, options, lost if lost is not None else Lost(), on_error, on_bytes)
     return _apply_defaults(file_format.read(file), complete, options)
+
+
+def _check_streamed(format: str | None, stream: str) -> None:
+    if format in FORMATS and format not in STREAMED:
+        raise ConfigError(f"{stream} cannot be in the format {format}: name a file, or choose {', '.join(STREAMED)}")
 
 
 def _check_scheme(scheme: str) -> None:
@@ -109,6 +121,8 @@ def write(
 ) -> Lost:
     """Write documents and return what the format cannot express; `scheme` is for formats with tags.
 
+    The path `-` is standard output, where the default format is jsonl.
+
     >>> import tempfile
     >>> lost = write([Document("a", "Mara left")], Path(tempfile.mkdtemp()) / "texts.txt")
     >>> print(lost)
@@ -116,6 +130,9 @@ def write(
     """
     _check_scheme(scheme)
     lost = Lost()
+    if Path(path) == STANDARD_STREAM:
+        _check_streamed(format, "standard output")
+        format = format or "jsonl"
     if Path(path).suffix.lower() in COMPRESSED:
         raise CorpusError("compressed files can be read, not written: leave out the last ending", file=path)
     format_of(path, format).write(docs, Path(path), lost, scheme)

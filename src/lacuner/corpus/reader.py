@@ -8,6 +8,7 @@ import bz2
 import codecs
 import gzip
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.data import Lost, Span
 from lacuner.errors import CorpusError
 
@@ -109,7 +111,7 @@ class CorpusFile:
         encoding, line, start, position = self.options.encoding, 1, True, 0
         decoder = self._decoder()
         try:
-            with open(self.path, "rb") as file, self._decompress(file) as stream:
+            with self._open() as file, self._decompress(file) as stream:
                 while True:
                     data = stream.read(BLOCK)
                     if start and encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -121,8 +123,9 @@ class CorpusFile:
                         line += text.count("\n", 0, text.index("\0"))
                         raise self.error("there is a NUL byte here: is this a binary file?", line)
                     if self.on_bytes is not None:
-                        self.on_bytes(file.tell() - position)
-                        position = file.tell()
+                        reached = file.tell() if file.seekable() else position + len(data)
+                        self.on_bytes(reached - position)
+                        position = reached
                     yield text
                     if not data:
                         return
@@ -133,6 +136,9 @@ class CorpusFile:
             raise self.error(problem, line) from error
         except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             raise self.error(f"cannot read this file: {getattr(error, 'strerror', None) or error}") from error
+
+    def _open(self) -> AbstractContextManager[BinaryIO]:
+        return nullcontext(sys.stdin.buffer) if self.path == STANDARD_STREAM else open(self.path, "rb")
 
     def _decompress(self, file: BinaryIO) -> AbstractContextManager[BinaryIO]:
         opener = COMPRESSED.get(self.path.suffix.lower())

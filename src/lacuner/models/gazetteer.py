@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -112,7 +113,7 @@ def read_sidecars(corpora: Iterable[Path]) -> TaggerGazetteer | None:
 
 
 def merge_spans(matches: Sequence[Span], predicted: Sequence[Span]) -> tuple[Span, ...]:
-    """Combine gazetteer matches and predictions without overlaps.
+    """Combine gazetteer matches and predictions; neither overlap among themselves, and nor does the result.
 
     A match wins over predictions that overlap it, except over one that is probable and extends this match alone: an
     entry is often part of a longer name. A prediction with the place and label of a match gives the match its score.
@@ -123,16 +124,31 @@ def merge_spans(matches: Sequence[Span], predicted: Sequence[Span]) -> tuple[Spa
     >>> [span.key for span in merge_spans([match], [longer._replace(score=0.7), other])]
     [(0, 8, 'LOC'), (9, 12, 'PER')]
     """
+    starts, ends = _edges(matches := sorted(matches))
+    overlapped = [range(bisect_right(ends, span.start), bisect_left(starts, span.end)) for span in predicted]
     scores = {span.key: span.score for span in predicted}
-    extensions = [
-        span
-        for span in predicted
-        if (span.score or 0.0) > MIN_EXTENSION and sum(span.overlaps(match) for match in matches) == 1
-    ]
+    replaced = {
+        numbers[0]
+        for span, numbers in zip(predicted, overlapped, strict=True)
+        if (span.score or 0.0) > MIN_EXTENSION
+        and len(numbers) == 1
+        and span.start <= (match := matches[numbers[0]]).start
+        and match.end <= span.end
+        and span[:2] != match[:2]
+    }
     kept = [
         match._replace(score=scores.get(match.key, match.score))
-        for match in matches
-        if not any(span.start <= match.start and match.end <= span.end and span[:2] != match[:2] for span in extensions)
+        for number, match in enumerate(matches)
+        if number not in replaced
     ]
-    free = [span for span in predicted if not any(span.overlaps(match) for match in kept)]
+    free = [
+        span
+        for span, numbers in zip(predicted, overlapped, strict=True)
+        if all(number in replaced for number in numbers)
+    ]
     return tuple(sorted([*kept, *free]))
+
+
+def _edges(spans: Sequence[Span]) -> tuple[list[int], list[int]]:
+    """Starts and ends of sorted spans, both ascending because the spans do not overlap."""
+    return [span.start for span in spans], [span.end for span in spans]

@@ -26,10 +26,13 @@ class LookupTagger:
     def labels(self) -> tuple[str, ...]:
         return tuple(sorted(set(self.names.values())))
 
-    def predict(self, docs: Iterable[Document], *, on_long: str = "window") -> Iterator[Document]:
+    def predict(
+        self, docs: Iterable[Document], *, on_long: str = "window", threshold: float | None = None
+    ) -> Iterator[Document]:
         """The documents with the names found in them, the longest where names overlap.
 
-        `on_long` is accepted, as in `Tagger`, and has no effect: there are no windows.
+        `on_long` and `threshold` are accepted, as in `Tagger`, and have no effect: there are no windows, and all scores
+        are 1.
         """
         for doc in docs:
             matches = self._matcher.find(doc.text, doc.words)

@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 
 from lacuner.data import Document, Span
+from lacuner.errors import ConfigError
 from lacuner.models.gazetteer import TaggerGazetteer, merge_spans
 from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
@@ -48,11 +49,17 @@ class Tagger:
         """Labels of the model; a gazetteer may have others."""
         return self.model.head.labels
 
-    def predict(self, docs: Iterable[Document], *, on_long: str = "window") -> Iterator[Document]:
+    def predict(
+        self, docs: Iterable[Document], *, on_long: str = "window", threshold: float | None = None
+    ) -> Iterator[Document]:
         """The documents, in order, with predicted spans in place of their own.
 
-        Long documents are read in windows, so that every word is read; `on_long="error"` refuses them.
+        Long documents are read in windows, so that every word is read; `on_long="error"` refuses them. `threshold` is
+        the minimum probability of a predicted span, instead of the model's own decision threshold. A value below that
+        gives more spans if the model classifies spans; a model that classifies words only ever drops spans. Matches
+        of the gazetteer are not affected.
         """
+        check_threshold(threshold)
         stream = iter(docs)
         while group := list(islice(stream, DOCS_PER_GROUP)):
             sentences = cut_sentences(group, self.model.encoder, on_long=on_long)
@@ -60,13 +67,23 @@ class Tagger:
             total = sum(len(doc.words or ()) for doc in group)
             self.words_truncated += features.truncated
             self.words_unread += total - sentences.words_read + features.truncated
-            for doc in assemble(group, sentences, self.decode(features), self.labels):
+            for doc in assemble(group, sentences, self.decode(features, threshold), self.labels):
                 yield doc if self.gazetteer is None else add_matches(doc, self.gazetteer)
 
-    def decode(self, features: Features) -> DecodedSpans:
-        """Predicted spans, in words, of prepared sentences, in order."""
-        batches = score_batches(self.model, features, self.model.head.decode)
+    def decode(self, features: Features, threshold: float | None = None) -> DecodedSpans:
+        """Predicted spans, in words, of prepared sentences, in order; for `threshold` see `predict`."""
+        head = self.model.head
+        own = head.threshold if isinstance(head, HasThreshold) else None
+        try:
+            if threshold is not None and isinstance(head, HasThreshold):
+                head.threshold = threshold
+            batches = list(score_batches(self.model, features, head.decode))
+        finally:
+            if isinstance(head, HasThreshold):
+                head.threshold = own
         parts = [spans._replace(sentence=indices[spans.sentence]) for indices, spans in batches]
+        if threshold is not None:
+            parts = [DecodedSpans._make(column[spans.score >= threshold] for column in spans) for spans in parts]
         if not parts:
             none = np.zeros(0, dtype=np.int64)
             return DecodedSpans(none, none, none, none, np.zeros(0, dtype=np.float32))
@@ -85,12 +102,19 @@ def predict_all(model: Model, docs: Sequence[Document]) -> list[Document]:
 
     Decoding is greedy by probability, so the spans above a threshold do not depend on those below it.
     """
-    head = model.head
-    assert isinstance(head, HasThreshold)
-    before, head.threshold = head.threshold, LOWEST_THRESHOLD
-    predicted = list(Tagger(model).predict(docs))
-    head.threshold = before
-    return predicted
+    assert isinstance(model.head, HasThreshold)
+    return list(Tagger(model).predict(docs, threshold=LOWEST_THRESHOLD))
+
+
+def check_threshold(threshold: float | None) -> None:
+    """Refuse a threshold that is not a probability between 0 and 1.
+
+    >>> check_threshold(1.5)
+    Traceback (most recent call last):
+    lacuner.errors.ConfigError: a threshold must be between 0 and 1, not 1.5
+    """
+    if threshold is not None and not 0 < threshold < 1:
+        raise ConfigError(f"a threshold must be between 0 and 1, not {threshold}")
 
 
 def add_matches(doc: Document, gazetteer: TaggerGazetteer) -> Document:
