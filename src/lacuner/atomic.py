@@ -1,9 +1,9 @@
-"""Atomic writes: a reader sees the old file or the new one, never half of it."""
+"""Atomic writes: a reader sees the old file or the new one, never half of it. Appending writes whole lines."""
 
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -41,3 +41,60 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+def append_line(path: str | os.PathLike[str], line: bytes) -> None:
+    """Append a line to a file and wait until it is on the disk. Only the owner can read a file that this creates.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> append_line(path, b"{}")
+    >>> path.read_bytes()
+    b'{}\\n'
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            data = memoryview(line + b"\n")
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if is_new:  # otherwise a crash of the machine could lose the name of the file
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError as error:
+        raise CorpusError(f"cannot write this file: {error.strerror or error}", file=path) from error
+
+
+def end_last_line(path: str | os.PathLike[str], is_whole: Callable[[bytes], bool]) -> None:
+    """Repair the end of a file of lines after a crash: end its last line if that is whole, otherwise remove it.
+
+    The caller holds the lock under which lines are appended.
+    """
+    path = Path(path)
+    try:
+        if not path.exists() or not path.stat().st_size:
+            return
+        with path.open("rb+") as stream:
+            stream.seek(-1, os.SEEK_END)
+            if stream.read(1) == b"\n":
+                return
+            stream.seek(0)
+            data = stream.read()
+            start = data.rfind(b"\n") + 1
+            if is_whole(data[start:]):
+                stream.write(b"\n")
+            else:
+                stream.truncate(start)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise CorpusError(f"cannot write this file: {error.strerror or error}", file=path) from error

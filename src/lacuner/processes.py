@@ -206,3 +206,27 @@ def lock_folder(folder: Path) -> Iterator[None]:
         except OSError as error:
             raise ConfigError(f"this folder cannot be locked: {error.strerror}", file=folder) from error
         yield
+
+
+@contextmanager
+def lock_file(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, which several processes and threads write; waits until the others release it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, lock_file(Path(folder) / "log.jsonl"):
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['.log.jsonl.lock']
+    """
+    import fcntl  # here, because Windows has no such module
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = (path.parent / f".{path.name}.lock").open("w")
+    except OSError as error:
+        raise ConfigError(f"cannot write in this folder: {error.strerror}", file=path.parent) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:
+            raise ConfigError(f"this file cannot be locked: {error.strerror}", file=path) from error
+        yield

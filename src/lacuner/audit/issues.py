@@ -1,0 +1,286 @@
+"""Label issues: labels that are probably missing, wrong or spurious, each with the probability that the issue is real.
+
+The functions take plain documents: weak labels on one side, predictions with scores on the other. The predictions must
+come from models that did not train on the document (`lacuner.audit.cross_fitting` makes such predictions); otherwise
+the scores only show what a model has memorised. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from lacuner.data import Document, Span
+from lacuner.errors import CorpusError
+
+Kind = Literal["missing", "wrong_type", "wrong_boundary", "spurious"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MIN_SCORE = 0.05
+"""Issues with a lower probability are not listed."""
+_ITERATIONS = 200
+_PRIOR_RIGHT, _PRIOR_LABELS = 0.9, 10
+"""Before any label is seen, 9 of 10 labels are right: it matters where there are few labels."""
+_EDGE = 1e-3
+"""Probabilities are kept this far away from 0 and 1 when odds are computed."""
+
+
+@dataclass(frozen=True)
+class LabelIssue:
+    """A probable mistake in the labels of a document, and the span that would mend it."""
+
+    id: str
+    """Hash of the content: the same issue has the same id in the next round."""
+    kind: Kind
+    """`missing`: an entity without a label. `wrong_type` and `wrong_boundary`: the labels in `current` should be this
+    span. `spurious`: the label is no entity."""
+    doc_id: str
+    start: int
+    end: int
+    label: str
+    """The proposed span; for a spurious label, that label."""
+    current: tuple[Span, ...]
+    """The labels that the issue disputes; empty for `missing`."""
+    score: float
+    """Calibrated probability that the issue is real."""
+    text: str
+    """The text of the proposed span."""
+    sources: tuple[str, ...] = ()
+    """Where the disputed labels come from, such as a gazetteer; `model` for a missing label."""
+    evidence: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What else a reviewer wants to see; JSON."""
+
+    @property
+    def span(self) -> Span:
+        """The proposed span with its score."""
+        return Span(self.start, self.end, self.label, self.score)
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Issues with the same kind, text and labels can be decided together."""
+        return (self.kind, normalise_space(self.text), self.label, *sorted(span.label for span in self.current))
+
+    def as_json(self) -> dict[str, Any]:
+        current = [{"start": s.start, "end": s.end, "label": s.label, "source": s.source} for s in self.current]
+        row = {"id": self.id, "kind": self.kind, "document": self.doc_id, "start": self.start, "end": self.end}
+        row |= {"label": self.label, "text": self.text, "score": self.score, "current": current}
+        return row | {"sources": list(self.sources), "evidence": dict(self.evidence)}
+
+
+def parse_issue(row: Mapping[str, Any]) -> LabelIssue:
+    """An issue from its JSON form; raises KeyError, TypeError or ValueError for anything else.
+
+    >>> issue = new_issue("missing", Document("1", "Mara left"), Span(0, 4, "PERSON"), (), 0.9)
+    >>> parse_issue(json.loads(json.dumps(issue.as_json()))) == issue
+    True
+    """
+    kind, id_, doc_id = row["kind"], row["id"], row["document"]
+    strings = [id_, doc_id, row["label"], row["text"], *row["sources"]]
+    if kind not in KINDS or not all(isinstance(text, str) for text in strings):
+        raise ValueError("not a label issue")
+    current = tuple(Span(int(s["start"]), int(s["end"]), str(s["label"]), None, s["source"]) for s in row["current"])
+    place = int(row["start"]), int(row["end"]), row["label"]
+    return LabelIssue(
+        id_, kind, doc_id, *place, current, float(row["score"]), row["text"], tuple(row["sources"]), row["evidence"]
+    )
+
+
+def normalise_space(text: str) -> str:
+    """A surface string with single spaces.
+
+    >>> normalise_space("heart \\n attack")
+    'heart attack'
+    """
+    return " ".join(text.split())
+
+
+def new_issue(
+    kind: Kind,
+    doc: Document,
+    span: Span,
+    current: Sequence[Span],
+    score: float,
+    evidence: Mapping[str, Any] | None = None,
+) -> LabelIssue:
+    """A label issue of a document, with its id.
+
+    >>> new_issue("missing", Document("1", "Mara left"), Span(0, 4, "PERSON"), (), 0.9).text
+    'Mara'
+    """
+    text = doc.text[span.start : span.end]
+    labels = tuple(Span(other.start, other.end, other.label, None, other.source) for other in current)
+    content = json.dumps([kind, doc.id, span.key, text, [other.key for other in labels]])
+    id_ = hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+    sources = tuple(sorted({other.source for other in labels if other.source})) or (() if labels else ("model",))
+    return LabelIssue(id_, kind, doc.id, *span.key, labels, round(score, 6), text, sources, evidence or {})
+
+
+class _Judgement(NamedTuple):
+    """What the predictions say about one label."""
+
+    kind: Kind
+    doc: Document
+    span: Span
+    """The proposal: the prediction that conflicts with the label, or the label itself."""
+    label: Span
+    right: float
+    """Probability that the label is right, before the prior that most labels are."""
+    probability: float | None
+    """The model's probability of the proposal."""
+
+
+def label_issues(
+    docs: Iterable[Document],
+    predictions: Iterable[Document],
+    *,
+    calibrate: Callable[[np.ndarray], np.ndarray] | None = None,
+    base_rate: float = 0.5,
+    min_score: float = MIN_SCORE,
+) -> list[LabelIssue]:
+    """Compare weak labels with the predictions of models that did not train on these documents.
+
+    `predictions` are the same documents in the same order; every span has a score. Predictions far below the decision
+    threshold are welcome: a label that the model predicts with a low probability is then told apart from one that it
+    does not predict at all. A prediction that overlaps two labels is ignored: models join neighbouring names more
+    often than annotators split one.
+
+    Arguments:
+        docs: documents with weak labels.
+        predictions: the same documents with predicted spans.
+        calibrate: maps scores `[n]` to probabilities that an unlabeled prediction is an entity. Default: the score.
+        base_rate: the share of entities among the predictions for which `calibrate` holds.
+        min_score: lowest probability of a listed issue.
+
+    >>> weak = Document("1", "Mara met Teel.", spans=(Span(0, 4, "PLACE"),))
+    >>> model = Document("1", "Mara met Teel.", spans=(Span(0, 4, "PERSON", 0.9), Span(9, 13, "PERSON", 0.8)))
+    >>> [(issue.kind, issue.text, issue.label) for issue in label_issues([weak], [model])]
+    [('missing', 'Teel', 'PERSON'), ('wrong_type', 'Mara', 'PERSON')]
+    """
+    calibrate = calibrate or (lambda scores: scores)
+    missing: list[tuple[Document, Span]] = []
+    judged: list[_Judgement] = []
+    seen: set[str] = set()
+    for doc, prediction in zip(docs, predictions, strict=True):
+        if doc.text != prediction.text:
+            raise CorpusError(f"the predictions for document {doc.id!r} belong to another text")
+        if doc.id in seen:
+            raise CorpusError(f"two documents have the id {doc.id!r}: label issues need distinct ids")
+        seen.add(doc.id)
+        if not doc.complete:
+            missing += [(doc, span) for span in prediction.spans if _is_open(span, doc)]
+            judged += _judge_labels(doc, prediction.spans, calibrate)
+    probs = calibrate(np.array([span.score or 0.0 for _, span in missing], dtype=float))
+    issues = [
+        new_issue("missing", doc, span, (), score, {"probability": span.score})
+        for (doc, span), score in zip(missing, probs.tolist(), strict=True)
+        if score >= min_score
+    ]
+    wrong = 1 - apply_label_prior(np.array([judgement.right for judgement in judged], dtype=float), base_rate)
+    issues += [
+        new_issue(one.kind, one.doc, one.span, (one.label,), score, {"probability": one.probability})
+        for one, score in zip(judged, wrong.tolist(), strict=True)
+        if score >= min_score
+    ]
+    # equal calibrated scores: the model's probability decides
+    raw = {issue.id: float(issue.evidence["probability"] or 0.0) for issue in issues}
+    return sorted(issues, key=lambda issue: (-issue.score, -raw[issue.id], issue.doc_id, issue.start, issue.id))
+
+
+def _is_open(span: Span, doc: Document) -> bool:
+    """Whether the annotation neither has a label there nor rules the span out."""
+    ruled_out = (other for other in doc.rejected if other.label in ("", span.label))
+    return not any(span.overlaps(other) for other in doc.spans) and not any(
+        other.start <= span.start and span.end <= other.end for other in ruled_out
+    )
+
+
+def _judge_labels(
+    doc: Document, predicted: Sequence[Span], calibrate: Callable[[np.ndarray], np.ndarray]
+) -> list[_Judgement]:
+    """One judgement for each label that a reviewer has not confirmed."""
+    judgements = []
+    for label in doc.spans:
+        if label.source == "review":
+            continue
+        overlapping = [span for span in predicted if span.overlaps(label)]
+        exact = next((span for span in overlapping if span.key == label.key), None)
+        if exact is not None or not overlapping:
+            score = exact.score if exact is not None else 0.0
+            right = 1.0 if score is None else float(calibrate(np.array([score]))[0])
+            judgements.append(_Judgement("spurious", doc, label, label, right, score))
+            continue
+        other = max(overlapping, key=lambda span: span.score or 0.0)
+        if sum(other.overlaps(span) for span in doc.spans) > 1:
+            continue  # it joins two labels, see above
+        wrong = 1.0 if other.score is None else float(calibrate(np.array([other.score]))[0])
+        kind: Kind = "wrong_type" if other[:2] == label[:2] else "wrong_boundary"
+        judgements.append(_Judgement(kind, doc, other, label, 1 - wrong, other.score))
+    return judgements
+
+
+def apply_label_prior(right: np.ndarray, base_rate: float) -> np.ndarray:
+    """Probabilities that labels are right, given that labels are more often right than predictions.
+
+    `right` `[labels]` holds among predictions, of which a share `base_rate` is right. The share of right labels is
+    another one; it is estimated from `right` itself, by expectation maximisation (Saerens et al., 2002).
+
+    >>> apply_label_prior(np.array([0.9] * 7 + [0.1] * 3), 0.5).round(2).tolist()[-4:]
+    [0.98, 0.39, 0.39, 0.39]
+    """
+    if not len(right):
+        return right
+    right, base_rate = np.clip(right, _EDGE, 1 - _EDGE), float(np.clip(base_rate, 0.05, 0.95))
+    likelihood_right, likelihood_wrong = right / base_rate, (1 - right) / (1 - base_rate)
+    share, posterior = _PRIOR_RIGHT, right
+    for _ in range(_ITERATIONS):
+        posterior = share * likelihood_right / (share * likelihood_right + (1 - share) * likelihood_wrong)
+        share = float((posterior.sum() + _PRIOR_RIGHT * _PRIOR_LABELS) / (len(right) + _PRIOR_LABELS))
+    return np.asarray(posterior)
+
+
+@dataclass(frozen=True)
+class IssueGroup:
+    """Issues of the same kind, surface string and labels, most probable first."""
+
+    kind: Kind
+    text: str
+    label: str
+    issues: tuple[LabelIssue, ...]
+
+    @property
+    def expected(self) -> float:
+        """Expected number of real issues."""
+        return sum(issue.score for issue in self.issues)
+
+
+def group_issues(issues: Iterable[LabelIssue]) -> list[IssueGroup]:
+    """Group issues by kind, surface string and labels; the group with the most probable issue comes first.
+
+    >>> doc = Document("1", "Teel saw Teel.")
+    >>> issues = [new_issue("missing", doc, span, (), 0.5) for span in (Span(0, 4, "PER"), Span(9, 13, "PER"))]
+    >>> [(group.text, len(group.issues)) for group in group_issues(issues)]
+    [('Teel', 2)]
+    """
+    members: defaultdict[tuple[str, ...], list[LabelIssue]] = defaultdict(list)
+    for issue in issues:
+        members[issue.group].append(issue)
+    groups = []
+    for own in members.values():
+        own.sort(key=lambda issue: -issue.score)
+        groups.append(IssueGroup(own[0].kind, normalise_space(own[0].text), own[0].label, tuple(own)))
+    return sorted(groups, key=lambda group: -group.issues[0].score)
+
+
+def count_kinds(issues: Iterable[LabelIssue]) -> dict[str, int]:
+    """Number of issues of each kind.
+
+    >>> count_kinds([])
+    {'missing': 0, 'wrong_type': 0, 'wrong_boundary': 0, 'spurious': 0}
+    """
+    counts = Counter(issue.kind for issue in issues)
+    return {kind: counts[kind] for kind in KINDS}

@@ -1,0 +1,275 @@
+"""The review queue of a run: label issues in the order of review, sentences to label, and their documents.
+
+It is kept in `RUN/review` as JSON lines: `queue.jsonl`, `sentences.jsonl` and `documents.jsonl`; `queue.json`, which is
+written last, has the labels and how the queue was made. The decisions are in `decisions.jsonl` beside them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lacuner.atomic import atomic_write
+from lacuner.audit.issues import LabelIssue, parse_issue
+from lacuner.corpus import read, write
+from lacuner.data import Document, Span, sort_spans
+from lacuner.errors import ConfigError, CorpusError
+from lacuner.review.decisions import SOURCE, Action, Decision, DecisionLog, Edit, text_hash
+
+T = TypeVar("T")
+
+FOLDER = "review"
+FORMAT = 1
+FACTS, ISSUES, SENTENCES, DOCUMENTS = "queue.json", "queue.jsonl", "sentences.jsonl", "documents.jsonl"
+DECISIONS = "decisions.jsonl"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A document worth labeling completely, pre-filled with the model's spans."""
+
+    doc_id: str
+    score: float
+    """How useful it is to label it: the uncertainty of the model there."""
+    spans: tuple[Span, ...]
+    """Labels and predictions, to start from."""
+    stratum: int | None = None
+    """For a random sample (`lacuner.review.sample`): the stratum that it was drawn from."""
+
+
+@dataclass(frozen=True)
+class ReviewQueue:
+    """What is to be reviewed; it never changes while decisions are made.
+
+    >>> from lacuner.audit.issues import new_issue
+    >>> doc = Document("1", "Mara met Teel.")
+    >>> queue = ReviewQueue((new_issue("missing", doc, Span(0, 4, "PER"), (), 0.9),), {"1": doc}, labels=("PER",))
+    >>> decision = queue.decide(queue.issues[0].id, "accept")
+    >>> [span.key for span in decision.edits[0].spans]
+    [(0, 4, 'PER')]
+    """
+
+    issues: tuple[LabelIssue, ...]
+    """In the order of review."""
+    documents: Mapping[str, Document]
+    """By id, with the weak labels."""
+    sentences: tuple[Sentence, ...] = ()
+    """The next sentences to label completely, most useful first; or a random sample."""
+    labels: tuple[str, ...] = ()
+    """Entity types."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """How the queue was made: number of folds, calibration, files. JSON."""
+
+    @cached_property
+    def by_id(self) -> dict[str, LabelIssue]:
+        """Issues by id."""
+        return {issue.id: issue for issue in self.issues}
+
+    @cached_property
+    def groups(self) -> dict[tuple[str, ...], list[LabelIssue]]:
+        """Issues of the same kind, surface string and labels, by `LabelIssue.group`."""
+        groups: dict[tuple[str, ...], list[LabelIssue]] = {}
+        for issue in self.issues:
+            groups.setdefault(issue.group, []).append(issue)
+        return groups
+
+    def equal_issues(self, issue_id: str) -> list[LabelIssue]:
+        """The issue and all others of its group."""
+        return self.groups[self.issue(issue_id).group]
+
+    def issue(self, issue_id: str) -> LabelIssue:
+        """An issue by its id."""
+        try:
+            return self.by_id[issue_id]
+        except KeyError:
+            raise ConfigError(f"there is no issue {issue_id[:40]!r} in this queue") from None
+
+    def document(self, doc_id: str) -> Document:
+        """A document by its id."""
+        try:
+            return self.documents[doc_id]
+        except KeyError:
+            raise ConfigError(f"there is no document {doc_id[:40]!r} in this queue") from None
+
+    def decide(
+        self,
+        issue_id: str,
+        action: Action,
+        *,
+        span: Span | None = None,
+        everywhere: bool = False,
+        reviewer: str = "",
+    ) -> Decision:
+        """A decision on an issue, ready for `DecisionLog.append`.
+
+        Arguments:
+            action: `accept`: the issue is real, the proposal is right. `reject`: it is not; a proposed missing span is
+                no entity, nor is any part of it, and a disputed label is right. `change`: the entity is `span`.
+                `skip`: no decision.
+            span: for `change`: the right boundaries and label, in the issue's document; None if nothing there is an
+                entity.
+            everywhere: decide the same for all issues of the group. Changed boundaries are shifted accordingly.
+        """
+        issue = self.issue(issue_id)
+        if action not in ("accept", "reject", "change", "skip"):
+            raise ConfigError(f"an issue cannot be decided by {action!r}: use accept, reject, change or skip")
+        if span is not None and action != "change":
+            raise ConfigError(f"a new span is a change, not {action!r}")
+        if span is not None:
+            self._check_spans(self.document(issue.doc_id), [span])
+        edits = []
+        for other in self.equal_issues(issue_id) if everywhere else [issue]:
+            doc = self.document(other.doc_id)
+            moved = None if span is None else _shift(span, other.start - issue.start)
+            if moved is not None and other is not issue and not _fits(doc, moved, self.document(issue.doc_id), span):
+                continue  # the words around it differ: this mention needs a decision of its own
+            spans, rejected = _outcome(other, action, moved)
+            edits.append(Edit(doc.id, text_hash(doc.text), other.id, spans, rejected))
+        edits.sort(key=lambda edit: edit.issue != issue_id)  # the issue that was on the screen comes first
+        return Decision(action, tuple(edits), reviewer=reviewer)
+
+    def label_sentence(self, doc_id: str, spans: Iterable[Span], reviewer: str = "") -> Decision:
+        """A decision that these are all entities of a document, ready for `DecisionLog.append`."""
+        doc, spans = self.document(doc_id), sort_spans(spans)
+        self._check_spans(doc, spans)
+        if any(a.overlaps(b) for a, b in pairwise(spans)):
+            raise ConfigError("two entities of the sentence overlap")
+        spans = tuple(Span(*span.key, None, SOURCE) for span in spans)
+        return Decision(
+            "label_sentence", (Edit(doc_id, text_hash(doc.text), None, spans, (), True),), reviewer=reviewer
+        )
+
+    def skip_sentence(self, doc_id: str, reviewer: str = "") -> Decision:
+        """A decision not to label a document, ready for `DecisionLog.append`."""
+        edit = Edit(doc_id, text_hash(self.document(doc_id).text))
+        return Decision("skip", (edit,), reviewer=reviewer)
+
+    def _check_spans(self, doc: Document, spans: Iterable[Span]) -> None:
+        for start, end, label, *_ in spans:
+            if not 0 <= start < end <= len(doc.text):
+                raise ConfigError(f"the span {start}-{end} is empty or outside document {doc.id!r}")
+            if doc.text[start:end] != doc.text[start:end].strip():
+                raise ConfigError(f"the span {start}-{end} starts or ends with white space")
+            if label not in self.labels:
+                raise ConfigError(f"there is no label {label[:40]!r} in this queue: use {', '.join(self.labels)}")
+
+
+def _shift(span: Span, by: int) -> Span:
+    return span._replace(start=span.start + by, end=span.end + by)
+
+
+def _fits(doc: Document, span: Span, model_doc: Document, model: Span | None) -> bool:
+    """Whether a shifted span covers the same text as the span that the reviewer has set."""
+    return (
+        model is not None
+        and span.start >= 0
+        and doc.text[span.start : span.end] == model_doc.text[model.start : model.end]
+    )
+
+
+def _outcome(issue: LabelIssue, action: Action, changed: Span | None) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """The entities and the ruled-out spans that follow from a decision."""
+    proposed = (Span(issue.start, issue.end, issue.label, None, SOURCE),)
+    current = tuple(Span(*span.key, None, SOURCE) for span in issue.current)
+    spans: tuple[Span, ...] = ()
+    wrong: tuple[Span, ...] = ()
+    if action == "accept":
+        spans, wrong = () if issue.kind == "spurious" else proposed, current
+    elif action == "reject":
+        spans, wrong = current, proposed
+    elif action == "change":
+        spans = () if changed is None else (Span(*changed.key, None, SOURCE),)
+        wrong = (*proposed, *current)
+    # an empty label rules out every type; a span with the place of an entity needs no ruling out
+    places = {span[:2] for span in spans}
+    rejected = {span[:2]: Span(span.start, span.end, "", None, SOURCE) for span in wrong}
+    return spans, tuple(span for place, span in sorted(rejected.items()) if place not in places)
+
+
+def decision_log(run_folder: Path) -> DecisionLog:
+    """The decisions on the queue of a run."""
+    return DecisionLog(run_folder / FOLDER / DECISIONS)
+
+
+def save_queue(queue: ReviewQueue, run_folder: Path) -> Path:
+    """Write a queue into a run folder, beside the decisions that are there; returns its folder.
+
+    >>> import tempfile
+    >>> run = Path(tempfile.mkdtemp())
+    >>> queue = ReviewQueue((), {"1": Document("1", "Mara left")}, (Sentence("1", 0.5, ()),), ("PER",))
+    >>> folder = save_queue(queue, run)
+    >>> open_queue(run).sentences == queue.sentences
+    True
+    """
+    folder = run_folder / FOLDER
+    (folder / FACTS).unlink(missing_ok=True)  # a queue without it is not complete
+    _write_rows(folder / ISSUES, (issue.as_json() for issue in queue.issues))
+    _write_rows(folder / SENTENCES, map(_sentence_json, queue.sentences))
+    write(queue.documents.values(), folder / DOCUMENTS)
+    with atomic_write(folder / FACTS) as stream:
+        facts = {"format": FORMAT, "labels": queue.labels, "facts": dict(queue.facts)}
+        stream.write((json.dumps(facts, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass"))
+    for name in (FACTS, ISSUES, SENTENCES, DOCUMENTS):
+        (folder / name).chmod(0o600)
+    return folder
+
+
+def open_queue(run_folder: Path) -> ReviewQueue:
+    """The queue that `save_queue` wrote into a run folder."""
+    folder = run_folder / FOLDER
+    if not (folder / FACTS).is_file():
+        raise ConfigError("there is no review queue in this run: run `lacuner audit issues` first", file=run_folder)
+    try:
+        header = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        labels, facts = tuple(header["labels"]), header["facts"]
+        if header["format"] != FORMAT or not all(isinstance(label, str) for label in labels):
+            raise ValueError("of another version")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CorpusError("not a review queue: run `lacuner audit issues` again", file=folder / FACTS) from error
+    issues = tuple(_read_rows(folder / ISSUES, parse_issue))
+    sentences = tuple(_read_rows(folder / SENTENCES, _parse_sentence))
+    documents = {doc.id: doc for doc in read(folder / DOCUMENTS)}
+    named = {issue.doc_id for issue in issues} | {sentence.doc_id for sentence in sentences}
+    unknown = named - documents.keys()
+    if unknown:
+        raise CorpusError(
+            f"document {min(unknown)!r} is missing: run `lacuner audit issues` again", file=folder / DOCUMENTS
+        )
+    return ReviewQueue(issues, documents, sentences, labels, facts)
+
+
+def _sentence_json(sentence: Sentence) -> dict[str, Any]:
+    spans = [{key: value for key, value in span._asdict().items() if value is not None} for span in sentence.spans]
+    row: dict[str, Any] = {"document": sentence.doc_id, "score": sentence.score, "spans": spans}
+    return row if sentence.stratum is None else row | {"stratum": sentence.stratum}
+
+
+def _parse_sentence(row: Mapping[str, Any]) -> Sentence:
+    spans = tuple(
+        Span(int(s["start"]), int(s["end"]), s["label"], s.get("score"), s.get("source")) for s in row["spans"]
+    )
+    return Sentence(row["document"], float(row["score"]), spans, row.get("stratum"))
+
+
+def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    with atomic_write(path) as stream:
+        for row in rows:
+            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
+
+
+def _read_rows(path: Path, parse: Callable[[Any], T]) -> Iterator[T]:
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise CorpusError(f"cannot read this file: {error.strerror}", file=path) from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                yield parse(json.loads(line.decode("utf-8", "surrogatepass")))
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise CorpusError("this line is not part of a review queue", file=path, line=number) from error
