@@ -12,12 +12,16 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from lacuner import __version__
 from lacuner.config import load_config
 from lacuner.corpus import read
+from lacuner.data import Document
+from lacuner.models.encoders.han import simplify
 from lacuner.models.encoders.shipped import shipped_folder
 from lacuner.models.storage import save
 from lacuner.pretraining.pretrain import PretrainConfig, PretrainingResult, pretrain
@@ -35,7 +39,8 @@ ENCODERS = {
         "language": "Chinese",
         "texts": ["wikipedia-zh.txt.xz"],
         "settings": ["rate=0.2", "span=2"],
-        "limits": "trained on encyclopedic text; informal text is foreign to it.",
+        "limits": "trained on encyclopedic text; informal text is foreign to it. Traditional characters are read as "
+        "their simplified forms, and its masked-LM head predicts simplified ones only.",
     },
 }
 ATTRIBUTION = {
@@ -76,7 +81,7 @@ def build(name: str, texts: Path, run: Path, words: int, seed: int) -> None:
     files = [texts / file for file in recipe["texts"]]
     hashes = [hashlib.file_digest(file.open("rb"), "sha256").hexdigest() for file in files]
     sources = [
-        TextSource(file.name.split(".")[0], partial(read, file), digest)
+        TextSource(file.name.split(".")[0], partial(read_simplified, file), digest)
         for file, digest in zip(files, hashes, strict=True)
     ]
     config = load_config(PretrainConfig, settings=[*COMMON, *recipe["settings"], f"words={words}"])
@@ -110,6 +115,11 @@ def build(name: str, texts: Path, run: Path, words: int, seed: int) -> None:
             vocabulary=len(result.model.head.labels),
         )
     )
+
+
+def read_simplified(file: Path) -> Iterator[Document]:
+    """The documents of a file, with simplified Chinese characters, as the encoder reads them; other text as it is."""
+    return (replace(doc, text=simplify(doc.text)) for doc in read(file))
 
 
 def _scores(result: PretrainingResult, run: Path) -> str:

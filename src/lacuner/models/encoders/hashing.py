@@ -1,8 +1,8 @@
 """Hashed character features of words, without a vocabulary and without a loop over characters.
 
-Each distinct word has five groups of features: its norm (lower case, compatibility forms unified), its prefixes, its
-suffixes, its shape, and all its character n-grams. Every feature is a 64-bit hash of the characters alone, so a model
-gives the same results in every process and on every machine.
+Each distinct word has five groups of features: its norm (lower case, compatibility forms unified, Chinese simplified),
+its prefixes, its suffixes, its shape, and all its character n-grams. Every feature is a 64-bit hash of the
+characters alone, so a model gives the same results in every process and on every machine.
 """
 
 import unicodedata
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lacuner.models.encoders.han import simplify
 from lacuner.models.ragged import offsets_of, run_positions
 
 GROUPS = ("norm", "prefix", "suffix", "shape", "ngrams")
@@ -37,14 +38,16 @@ def mix(numbers: np.ndarray) -> np.ndarray:
 
 
 def normalise_word(word: str) -> str:
-    """Lower case with compatibility forms unified; a very long word is cut to its first and last 32 characters.
+    """Lower case with compatibility forms unified and traditional Chinese characters simplified.
 
-    >>> normalise_word("Ｈalden")  # with a full-width letter
-    'halden'
+    A very long word is cut to its first and last 32 characters.
+
+    >>> normalise_word("Ｈalden"), normalise_word("國")  # with a full-width letter
+    ('halden', '国')
     """
     if len(word) > _MAX_CHARACTERS:
         word = word[: _MAX_CHARACTERS // 2] + word[-_MAX_CHARACTERS // 2 :]
-    return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).lower()
+    return word.lower() if word.isascii() else simplify(unicodedata.normalize("NFKC", word).lower())
 
 
 def word_features(words: Sequence[str]) -> Bags:
