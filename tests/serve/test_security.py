@@ -45,8 +45,9 @@ def request(
         sent.append(message)
 
     asyncio.run(guard(echo, access)(scope, receive, send))
-    start, body = sent
-    return start["status"], body["body"], {name.decode(): value.decode() for name, value in start["headers"]}
+    start, *pieces = sent
+    body = b"".join(piece["body"] for piece in pieces)
+    return start["status"], body, {name.decode(): value.decode() for name, value in start["headers"]}
 
 
 def test_own_requests_are_answered() -> None:
@@ -147,3 +148,63 @@ def test_a_remote_server_answers_to_its_address() -> None:
 def test_tokens_differ() -> None:
     assert len({new_token() for _ in range(100)}) == 100
     assert not is_loopback("127.0.0.1.evil.example") and is_loopback("127.1.2.3")
+
+
+def test_a_body_that_does_not_arrive_is_refused() -> None:
+    """A client that stops sending gets an answer, and nobody waits for the rest of its request for long."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if not sent:
+            await asyncio.sleep(30)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "path": "/api", "headers": [(b"host", b"localhost")]}
+    asyncio.run(guard(echo, Access(max_seconds=0.01))(scope, receive, send))
+    assert sent[0]["status"] == 408 and b"within 0.01 seconds" in sent[1]["body"]
+
+
+def test_too_many_requests_at_once_are_refused() -> None:
+    """While one request is answered, the second gets 429 with a time to try again; afterwards there is room."""
+    gate = asyncio.Event()
+    statuses: list[tuple[int, bool]] = []
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await gate.wait()
+        await echo(scope, receive, send)
+
+    guarded = guard(slow, Access(max_requests=1))
+
+    async def ask() -> None:
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b""}
+
+        async def send(message: Any) -> None:
+            if "status" in message:
+                statuses.append((message["status"], (b"retry-after", b"1") in message["headers"]))
+
+        await guarded({"type": "http", "path": "/", "headers": [(b"host", b"localhost")]}, receive, send)
+
+    async def ask_three_times() -> None:
+        first = asyncio.create_task(ask())
+        await asyncio.sleep(0)
+        await ask()
+        gate.set()
+        await first
+        await ask()
+
+    asyncio.run(ask_three_times())
+    assert statuses == [(429, True), (200, False), (200, False)]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("10.1.2.3:8000", 200), ("localhost", 200), ("[fe80::1]:8000", 200), ("ner.example:8000", 200), ("evil", 400)],
+)
+def test_without_a_token_any_address_has_only_the_names_it_was_given(host: str, status: int) -> None:
+    """DNS rebinding needs a name; an address in the Host header cannot come from it."""
+    access = Access(host="0.0.0.0", names=frozenset({"ner.example"}))
+    assert request({"host": host}, access=access)[0] == status

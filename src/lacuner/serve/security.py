@@ -7,6 +7,7 @@ Security Policy allows no inline code and no markup from strings), and requests 
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import json
@@ -14,7 +15,8 @@ import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from lacuner.errors import ConfigError
@@ -40,6 +42,9 @@ HEADERS = {
     "cache-control": "no-store",
 }
 """Headers of every response."""
+LINGER_BYTES = 32_000_000
+LINGER_SECONDS = 5.0
+"""How much of a refused request is still read, and how long: a connection that is closed earlier loses the answer."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +59,23 @@ class Access:
     """Paths that need no token, because they contain no data: the files of a page."""
     max_body: int = 1_000_000
     """Bytes that the body of a request may have."""
+    max_seconds: float | None = None
+    """Time in which the body of a request must arrive; None: any."""
+    max_requests: int | None = None
+    """Requests that are answered at the same time; None: any number."""
+    names: frozenset[str] = frozenset()
+    """Host names that the server answers to, beside its address and the names of loopback."""
+    headers: Mapping[str, str] = field(default_factory=lambda: HEADERS)
+    """Headers of every response."""
 
 
 class RefusedError(Exception):
-    """A request that is not answered: the HTTP status and one sentence."""
+    """A request that is not answered: the HTTP status, one sentence, and the seconds after which to try again."""
 
-    def __init__(self, status: int, problem: str) -> None:
+    def __init__(self, status: int, problem: str, retry_after: int | None = None) -> None:
         self.status = status
         self.problem = problem
+        self.retry_after = retry_after
         super().__init__(problem)
 
 
@@ -141,12 +155,17 @@ def guard(app: App, access: Access) -> App:
     ...     print(message.get("status", message.get("body")))
     >>> headers = [(b"host", b"evil.example:80")]
     >>> request = {"type": "http", "method": "GET", "path": "/", "headers": headers}
-    >>> asyncio.run(guard(None, Access())(request, None, send))
+    >>> async def receive():
+    ...     return {"type": "http.request", "body": b""}
+    >>> asyncio.run(guard(None, Access())(request, receive, send))
     400
     b'{"error": "this server does not answer to this host name"}'
+    b''
     """
+    running = 0
 
     async def guarded(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        nonlocal running
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
         if scope["type"] != "http":
@@ -154,18 +173,24 @@ def guard(app: App, access: Access) -> App:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                sent = [(name, value) for name, value in message["headers"] if name.lower().decode() not in HEADERS]
-                message["headers"] = sent + [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                own = access.headers
+                sent = [(name, value) for name, value in message["headers"] if name.lower().decode() not in own]
+                message["headers"] = sent + [(name.encode(), value.encode()) for name, value in own.items()]
             await send(message)
 
+        body_reader = _BodyReader(receive)
+        running += 1
         try:
             headers = _single_headers(scope["headers"])
             check_request(scope["path"], headers, access)
-            body = await _read_body(receive, headers, access.max_body)
+            if access.max_requests is not None and running > access.max_requests:
+                raise RefusedError(429, "the server has too many requests: try again later", retry_after=1)
+            body = await body_reader.read(headers, access)
+            await app(scope, _replay(body, receive), send_with_headers)
         except RefusedError as refusal:
-            await _send_refusal(refusal, send_with_headers)
-            return
-        await app(scope, _replay(body, receive), send_with_headers)
+            await _send_refusal(refusal, body_reader, send_with_headers)
+        finally:
+            running -= 1
 
     return guarded
 
@@ -178,7 +203,7 @@ def check_request(path: str, headers: Mapping[str, str], access: Access) -> None
     lacuner.serve.security.RefusedError: this request comes from another web page
     """
     host = headers.get("host", "")
-    if not _is_own_name(_without_port(host), access.host):
+    if not _is_own_name(_without_port(host), access):
         raise RefusedError(400, "this server does not answer to this host name")
     if "origin" in headers and headers["origin"] not in (f"http://{host}", f"https://{host}"):
         raise RefusedError(403, "this request comes from another web page")
@@ -195,15 +220,26 @@ def check_request(path: str, headers: Mapping[str, str], access: Access) -> None
         )
 
 
-def _is_own_name(name: str, host: str) -> bool:
+def _is_own_name(name: str, access: Access) -> bool:
     """Whether a Host header names this server. Listening on a particular address, it has that name only."""
-    if is_loopback(host):
-        return is_loopback(name)
+    if is_loopback(name) or name in access.names:
+        return True
+    if not _is_any_address(access.host):
+        return name == access.host and not is_loopback(access.host)
+    # a token protects a server with any address; without one it has no names, because DNS rebinding needs a name
+    return access.token is not None or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
     try:
-        any_address = ipaddress.ip_address(host).is_unspecified
+        ipaddress.ip_address(name)
     except ValueError:
-        any_address = False
-    return any_address or name == host or is_loopback(name)  # the token protects a server with any address
+        return False
+    return True
+
+
+def _is_any_address(host: str) -> bool:
+    return _is_address(host) and ipaddress.ip_address(host).is_unspecified
 
 
 def _without_port(host: str) -> str:
@@ -222,23 +258,47 @@ def _single_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
     return single
 
 
-async def _read_body(receive: Receive, headers: Mapping[str, str], limit: int) -> bytes:
-    length = headers.get("content-length", "0")
-    if not length.isdigit():
-        raise RefusedError(400, "the header content-length is not a number")
-    body = b""
-    more = True
-    while more:
-        if int(length) > limit or len(body) > limit:
+class _BodyReader:
+    """Reads the body of a request, within limits."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._complete = False
+
+    async def read(self, headers: Mapping[str, str], access: Access) -> bytes:
+        length, limit = headers.get("content-length", "0"), access.max_body
+        if not re.fullmatch("[0-9]{1,20}", length):
+            raise RefusedError(400, "the header content-length is not a number")
+        if int(length) > limit:
             raise RefusedError(413, f"a request may have at most {limit:,} bytes")
-        message = await receive()
+        try:
+            return await asyncio.wait_for(self._read(limit), access.max_seconds)
+        except TimeoutError:
+            raise RefusedError(408, f"the request did not arrive within {access.max_seconds:g} seconds") from None
+
+    async def _read(self, limit: int) -> bytes:
+        body = bytearray()
+        while not self._complete:
+            body += await self._next_piece()
+            if len(body) > limit:
+                raise RefusedError(413, f"a request may have at most {limit:,} bytes")
+        return bytes(body)
+
+    async def _next_piece(self) -> bytes:
+        message = await self._receive()
+        self._complete = not message.get("more_body", False)
         if message["type"] == "http.disconnect":
             raise RefusedError(400, "the connection was closed")
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    if len(body) > limit:
-        raise RefusedError(413, f"a request may have at most {limit:,} bytes")
-    return body
+        piece: bytes = message.get("body", b"")
+        return piece
+
+    async def discard(self) -> None:
+        """Read what is left of the body, up to a limit."""
+        size = 0
+        with suppress(TimeoutError, RefusedError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while not self._complete and size < LINGER_BYTES:
+                    size += len(await self._next_piece())
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -251,7 +311,13 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _send_refusal(refusal: RefusedError, send: Send) -> None:
+async def _send_refusal(refusal: RefusedError, body_reader: _BodyReader, send: Send) -> None:
+    body = json.dumps({"error": refusal.problem}).encode()
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers.append((b"content-length", str(len(body)).encode()))
+    if refusal.retry_after is not None:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps({"error": refusal.problem}).encode()})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    await body_reader.discard()
+    await send({"type": "http.response.body", "body": b""})
