@@ -24,16 +24,19 @@ from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError, CorpusError
 from lacuner.evaluate import Evaluation
 from lacuner.evaluate import score as score_documents
+from lacuner.export.options import ExportOptions
 from lacuner.noise import Measurement, Noise
 from lacuner.noise import corrupt as corrupt_documents
 from lacuner.noise import measure as measure_documents
 
 if TYPE_CHECKING:
+    from lacuner.export.export import Exported
     from lacuner.models.gazetteer import TaggerGazetteer
     from lacuner.models.storage import AnyTagger
 
 __all__ = [
     "Document",
+    "ExportOptions",
     "Lost",
     "Noise",
     "Span",
@@ -41,6 +44,7 @@ __all__ = [
     "augment",
     "config_for",
     "corrupt",
+    "export",
     "load",
     "measure",
     "predict",
@@ -252,6 +256,48 @@ def predict(
     elif not hasattr(tagger, "predict"):
         raise TypeError(f"tagger: expected a tagger or the folder of a run, got {type(tagger).__name__}")
     return tagger.predict(_documents(docs, "docs"), threshold=threshold)
+
+
+def export(
+    run: str | PathLike[str],
+    to: str,
+    out: str | PathLike[str],
+    *,
+    dev: Documents | None = None,
+    text: Documents | None = None,
+    max_changed: float | None = None,
+    options: ExportOptions = ExportOptions(),  # noqa: B008 frozen
+) -> Exported:
+    """Export a tagger to another library, with a proof that it predicts the same.
+
+    Args:
+        run: run folder or model folder.
+        to: `spacy`, `huggingface` or `onnx`.
+        out: folder to write; it must not exist or be empty.
+        dev: path or gold documents: the export is compared on all of them, and F1 is stated.
+        text: path, documents or texts: the export is compared on the first 200. By default texts of the run.
+        max_changed: share of the spans that may differ, 0 to 1, instead of the default of the target.
+        options: name, version and licence of the model, and options of the target.
+
+    Returns:
+        The folder and its proof, which is also in `proof.json`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from lacuner.models.lookup import LookupTagger
+    >>> from lacuner.models.storage import save
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = save(LookupTagger({"Halden": "PLACE"}), folder)
+    ...     export(folder, "onnx", f"{folder}/onnx", text=["Mara left Halden."])
+    Traceback (most recent call last):
+    lacuner.errors.ConfigError: ...this run only looks names up: it has no model for ONNX; --to spacy exports it
+    """
+    from lacuner.export.export import export as export_run
+
+    if dev is not None and text is not None:
+        raise ConfigError("give either dev or text, not both")
+    name, given = ("text", text) if dev is None else ("dev", dev)
+    docs = None if given is None else list(_documents(given, name, complete=True if dev is not None else None))
+    return export_run(run, to, out, docs, is_dev=dev is not None, max_changed=max_changed, options=options)
 
 
 def augment(

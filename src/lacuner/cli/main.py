@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 from lacuner import __version__
-from lacuner.cli import annotate, audit, augment, bench, check, evaluate, noise, predict, pretrain, recipes, train
+from lacuner.cli import (
+    annotate,
+    audit,
+    augment,
+    bench,
+    check,
+    evaluate,
+    export,
+    noise,
+    predict,
+    pretrain,
+    recipes,
+    train,
+)
 from lacuner.cli.options import flatten_options
 from lacuner.errors import LacunerError
 
@@ -25,6 +38,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train.train,
     "predict": predict.predict,
     "evaluate": evaluate.evaluate,
+    "export": export.export,
     "bench": bench.bench,
     "audit sampling": audit.sampling,
     "audit removed": audit.removed,

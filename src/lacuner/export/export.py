@@ -1,0 +1,145 @@
+"""Export a trained tagger: write it in another library's format, prove that it predicts the same, then publish it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from os import PathLike
+from pathlib import Path
+from tempfile import mkdtemp
+
+from lacuner.atomic import atomic_write
+from lacuner.data import Document
+from lacuner.errors import ConfigError
+from lacuner.export.model_card import write_card
+from lacuner.export.options import ExportOptions
+from lacuner.export.proof import MAX_TEXTS, PROOF, Proof, Sample, Tolerance, make_sample, prove
+from lacuner.export.source import ExportSource, open_source, stored_texts
+from lacuner.export.spacy_pipeline import write_spacy, write_wheel
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """How a tagger is written for another library, and how exact the result must be."""
+
+    write: Callable[[ExportSource, Path, ExportOptions], None]
+    options: tuple[str, ...] = ()
+    """The options, beside name, version and licence, that this target has."""
+    gazetteer: bool = False
+    """Whether the export applies the tagger's gazetteer."""
+    exact_scores: bool = True
+    tolerance: Tolerance = field(default_factory=Tolerance)
+
+
+EXPORTERS: dict[str, Exporter] = {
+    "spacy": Exporter(write_spacy, ("language", "wheel"), gazetteer=True, tolerance=Tolerance(score=1e-5, changed=0.0)),
+}
+"""Targets by their name after `--to`."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A finished export."""
+
+    folder: Path
+    proof: Proof
+    wheel: Path | None = None
+
+
+def export(
+    run: str | PathLike[str],
+    to: str,
+    out: str | PathLike[str],
+    docs: Sequence[Document] | None = None,
+    *,
+    is_dev: bool = False,
+    max_changed: float | None = None,
+    options: ExportOptions = ExportOptions(),  # noqa: B008 frozen
+) -> Exported:
+    """Export the tagger of a run, and refuse to if the export does not predict what the tagger predicts.
+
+    Args:
+        run: run folder or model folder.
+        to: target, a key of `EXPORTERS`.
+        out: folder to write, which must not exist or be empty.
+        docs: documents for the proof; by default texts that the run folder contains.
+        is_dev: whether `docs` are dev: then all of them are used, and F1 is stated. Otherwise the first 200 are.
+        max_changed: share of spans that may differ, instead of the target's own tolerance.
+        options: name, version, licence, and options of the target.
+    """
+    exporter, folder = _check(to, Path(out), options), Path(out)
+    source = open_source(run)
+    sample = _sample(source, docs, is_dev)
+    tolerance = exporter.tolerance
+    if max_changed is not None:
+        tolerance = Tolerance(tolerance.score, max_changed)
+    with _staging(folder) as part:
+        exporter.write(source, part, options)
+        proof = prove(
+            to,
+            source.folder,
+            part,
+            sample,
+            tolerance,
+            gazetteer=exporter.gazetteer or not source.has_gazetteer,
+            exact_scores=exporter.exact_scores,
+        )
+        _write(part / PROOF, json.dumps(asdict(proof), ensure_ascii=False, indent=1) + "\n")
+        _write(part / "README.md", write_card(source, options, proof, folder.name))
+        wheel = write_wheel(part) if options.wheel else None
+    return Exported(folder, proof, folder / wheel.name if wheel else None)
+
+
+def _check(to: str, out: Path, options: ExportOptions) -> Exporter:
+    if to not in EXPORTERS:
+        raise ConfigError(f"there is no export to {to!r}; --to is one of {', '.join(EXPORTERS)}")
+    own = (*EXPORTERS[to].options, "name", "version", "license")
+    foreign = [item.name for item in fields(options) if item.name not in own and getattr(options, item.name)]
+    if foreign:
+        raise ConfigError(f"--{foreign[0]} has no meaning with --to {to}: leave it out")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError("this is not an empty folder: choose another --out", file=out)
+    return EXPORTERS[to]
+
+
+def _sample(source: ExportSource, docs: Sequence[Document] | None, is_dev: bool) -> Sample:
+    if docs is not None:
+        if not docs:
+            raise ConfigError("there are no documents to compare the export on")
+        return make_sample(docs, "dev" if is_dev else "given texts", is_dev)
+    stored = stored_texts(source.folder, MAX_TEXTS)
+    if not stored:
+        raise ConfigError("the run has no texts to compare the export on: give some with --dev or --text")
+    return make_sample(stored, "contexts of label issues in the run", False)
+
+
+@contextmanager
+def _staging(out: Path) -> Iterator[Path]:
+    """A hidden folder beside `out` that becomes `out` on success and is deleted on error."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
+    except OSError as error:
+        raise ConfigError(f"cannot write in this folder: {error.strerror}", file=out.parent) from error
+    try:
+        yield part
+        part.chmod(0o777 & ~_umask())
+        os.replace(part, out)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as stream:
+        stream.write(text.encode("utf-8", "surrogatepass"))
