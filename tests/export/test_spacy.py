@@ -67,6 +67,7 @@ def test_pipe_gives_what_predict_gives() -> None:
     assert docs[0].spans["lacuner"].attrs["sources"] == [span.source or "" for span in reference.spans]
 
 
+@pytest.mark.integration
 def test_fifty_thousand_words() -> None:
     text = "Mara Teel of Halden sailed on and on .\n" * 5_600
     doc = PIPELINES["xx"](text)

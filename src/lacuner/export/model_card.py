@@ -33,7 +33,7 @@ _LIMITS = {
 def write_card(source: ExportSource, options: ExportOptions, proof: Proof, folder: str) -> str:
     """The model card as Markdown, with the metadata that the Hugging Face hub reads."""
     name = model_name(source, options)
-    front = {"license": options.license or None, "library_name": _LIBRARIES[proof.target]}
+    front: dict[str, Any] = {"license": options.license or None, "library_name": _LIBRARIES[proof.target]}
     front |= {"pipeline_tag": "token-classification", "tags": ["named-entity-recognition", "lacuner"]}
     lines = ["---", *(f"{key}: {json.dumps(value)}" for key, value in front.items() if value is not None), "---"]
     lines += ["", f"# {name}", "", _introduction(source), "", "## Use", "", _usage(proof, folder)]

@@ -53,11 +53,12 @@ def load_model_alone(folder: Path) -> Predict:
 def load_spacy(folder: Path) -> Predict:
     """A spaCy pipeline, which finds the component by the entry point of the installed package."""
     import spacy
+    from spacy.language import Language
 
     try:
         nlp = spacy.load(folder)
     except ValueError:
-        if spacy.Language.has_factory("lacuner"):
+        if Language.has_factory("lacuner"):
             raise
         sys.exit("spaCy does not know the component `lacuner`: install lacuner again (pip install -e . in its sources)")
 

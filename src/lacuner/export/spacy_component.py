@@ -8,6 +8,7 @@ characters; a span that cuts through a token is expanded to whole tokens, which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ import numpy as np
 import srsly
 from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup
-from spacy.util import minibatch
 
 from lacuner.atomic import atomic_write
 from lacuner.corpus.words import words_touching
@@ -72,8 +72,9 @@ class LacunerComponent:
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 256) -> Iterator[Doc]:
         """Annotate a stream of documents in batches."""
-        for docs in minibatch(stream, size=batch_size):
-            yield from self._annotate(list(docs))
+        docs = iter(stream)
+        while batch := list(islice(docs, batch_size)):
+            yield from self._annotate(batch)
 
     def _annotate(self, docs: list[Doc]) -> list[Doc]:
         texts = [Document(str(number), doc.text) for number, doc in enumerate(docs)]
