@@ -79,7 +79,7 @@ HEAVY = {
     "uvicorn": {"serve"},
 }
 # module -> why it may be longer than 350 lines
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES = {"api.py": "the interface for users: one documented function per step, and little code"}
 # function -> why it may be longer than 60 lines
 LONG_FUNCTIONS: dict[str, str] = {}
 # function -> why it may have more than 7 parameters
