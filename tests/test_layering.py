@@ -77,6 +77,8 @@ HEAVY = {
     "rich": {"cli", "api.py"},
     "starlette": {"serve", "review"},
     "uvicorn": {"serve"},
+    "fastapi": {"serve"},
+    "prometheus_client": {"serve"},
 }
 # module -> why it may be longer than 350 lines
 LONG_MODULES = {"api.py": "the interface for users: one documented function per step, and little code"}

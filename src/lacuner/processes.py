@@ -85,17 +85,21 @@ def _start_worker(work: Callable[[Any], Any], parent: int) -> None:
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent receives it too, and shuts the pool down
     gc.freeze()  # a garbage collection would write to inherited pages, which copies them
-    threading.Thread(target=_exit_without, args=(parent,), daemon=True).start()
+    watch_parent(parent, lambda: os._exit(1))
 
 
-def _exit_without(parent: int) -> None:
-    """Exit when the parent process is gone: if it is killed, its workers would wait for ever.
+def watch_parent(parent: int, on_exit: Callable[[], None]) -> None:
+    """Call a function, in a thread, when the parent process is gone: if it is killed, its workers would wait for ever.
 
     (PR_SET_PDEATHSIG is no alternative: it fires when the *thread* that created the worker ends.)
     """
-    while os.getppid() == parent:
-        time.sleep(PARENT_POLL_SECONDS)
-    os._exit(1)
+
+    def poll() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_POLL_SECONDS)
+        on_exit()
+
+    threading.Thread(target=poll, daemon=True).start()
 
 
 def _work_on(item: Any) -> Any:

@@ -23,6 +23,7 @@ from lacuner.cli import (
     predict,
     pretrain,
     recipes,
+    serve,
     train,
 )
 from lacuner.cli.options import flatten_options
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit sampling": audit.sampling,
     "audit removed": audit.removed,
     "audit completion": audit.completion,
+    "serve": serve.serve,
     "recipes": recipes.recipes,
 }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from typer import Argument, Option, echo
 
@@ -17,10 +17,6 @@ from lacuner.corpus import words_of, write
 from lacuner.data import Document
 from lacuner.errors import ConfigError
 from lacuner.reporting.entities import EntityPage
-
-if TYPE_CHECKING:
-    from lacuner.models.gazetteer import TaggerGazetteer
-    from lacuner.models.storage import AnyTagger
 
 
 def predict(
@@ -51,13 +47,14 @@ def predict(
 
     Matches of the gazetteer that the model was trained with are tagged too.
     """
+    from lacuner.models.storage import load_with_entries
     from lacuner.models.tagger import check_threshold
 
     refuse_overwriting({"--out": out, "--html": html}, corpus, *(dictionary or ()))
     check_threshold(threshold)
     if json and out == STANDARD_STREAM:
         raise ConfigError("--json prints to standard output, too: give --out a file")
-    tagger = load_tagger(run, no_gazetteer, dictionary or [])
+    tagger = load_with_entries(run, gazetteer=not no_gazetteer, dictionary=dictionary or [])
     reader = CorpusReader(corpus, inputs)
     page = EntityPage(out.name if html is None else html.stem)
     counts: Counter[str] = Counter()
@@ -84,32 +81,6 @@ def predict(
         log(summary)
     else:
         echo(f"{summary}: {out}")
-
-
-def load_tagger(run: Path, no_gazetteer: bool, dictionary: Sequence[Path]) -> AnyTagger:
-    """The tagger of a run, with or without its gazetteer, or with further entries."""
-    from lacuner.models.storage import load
-    from lacuner.models.tagger import Tagger
-
-    tagger = load(run)
-    if no_gazetteer and dictionary:
-        raise ConfigError("give either --no-gazetteer or --dictionary, not both")
-    if isinstance(tagger, Tagger):
-        tagger.gazetteer = None if no_gazetteer else _extend(tagger.gazetteer, dictionary)
-    elif dictionary:
-        raise ConfigError("this run only looks names up: add the entries to its labels and train again")
-    return tagger
-
-
-def _extend(gazetteer: TaggerGazetteer | None, files: Iterable[Path]) -> TaggerGazetteer | None:
-    """The tagger's gazetteer with the entries of more files; its own entries have priority."""
-    from lacuner.annotate import load_gazetteer
-    from lacuner.models.gazetteer import TaggerGazetteer
-
-    for file in files:
-        entries = load_gazetteer(file).entries
-        gazetteer = TaggerGazetteer(entries) if gazetteer is None else gazetteer.extend(entries)
-    return gazetteer
 
 
 def _count(docs: Iterable[Document], counts: Counter[str], page: EntityPage | None) -> Iterator[Document]:

@@ -7,7 +7,7 @@ or of another version raises `ModelFileError`.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from lacuner.annotate import load_gazetteer
 from lacuner.atomic import atomic_write
-from lacuner.errors import LacunerError, ModelFileError
+from lacuner.errors import ConfigError, LacunerError, ModelFileError
 from lacuner.models.encoders.tiny import SPARSE_ROWS
-from lacuner.models.gazetteer import parse_gazetteer
+from lacuner.models.gazetteer import TaggerGazetteer, parse_gazetteer
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import AnyModel, MaskedLanguageModel
 from lacuner.models.safe_build import build_model
@@ -121,6 +122,26 @@ def load(path: str | PathLike[str]) -> AnyTagger:
     digest = _config(folder)["files"].get(GAZETTEER)
     gazetteer = parse_gazetteer(_file(folder, GAZETTEER, digest), folder / GAZETTEER) if digest else None
     return Tagger(model, gazetteer)
+
+
+def load_with_entries(
+    path: str | PathLike[str], *, gazetteer: bool = True, dictionary: Sequence[str | PathLike[str]] = ()
+) -> AnyTagger:
+    """Load a tagger, and leave its gazetteer out or extend it by the entries of more files (its own have priority)."""
+    tagger = load(path)
+    if not gazetteer and dictionary:
+        raise ConfigError("give either --no-gazetteer or --dictionary, not both")
+    if isinstance(tagger, LookupTagger):
+        if dictionary:
+            raise ConfigError("this run only looks names up: add the entries to its labels and train again")
+        return tagger
+    if not gazetteer:
+        tagger.gazetteer = None
+    for file in dictionary:
+        entries = load_gazetteer(file).entries
+        own = tagger.gazetteer
+        tagger.gazetteer = TaggerGazetteer(entries) if own is None else own.extend(entries)
+    return tagger
 
 
 def load_model(path: str | PathLike[str]) -> AnyModel | LookupTagger:

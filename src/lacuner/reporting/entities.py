@@ -75,4 +75,4 @@ class EntityPage:
 def render_entities(template: Path, labels: Sequence[str], **values: Any) -> str:
     """Render a template that imports `entities.html.jinja`; each label gets a colour, by its place in `labels`."""
     colours: Mapping[str, int] = {label: number % COLOURS for number, label in enumerate(labels)}
-    return render_page(template, [], {}, colours=colours, **values)
+    return render_page(template, [], {}, labels=labels, colours=colours, **values)

@@ -17,6 +17,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from lacuner.errors import ConfigError
@@ -77,6 +78,16 @@ class RefusedError(Exception):
         self.problem = problem
         self.retry_after = retry_after
         super().__init__(problem)
+
+
+def require_extra() -> None:
+    """Raise an error if the web framework is not installed.
+
+    >>> require_extra()
+    """
+    for library in ("starlette", "uvicorn", "fastapi", "prometheus_client"):
+        if find_spec(library) is None:
+            raise ConfigError(f"{library} is not installed: pip install 'lacuner[serve]'")
 
 
 def is_loopback(host: str) -> bool:
