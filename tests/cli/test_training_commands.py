@@ -104,6 +104,12 @@ def test_wrong_input_is_one_sentence(run: Run, corpora: Path, args: list[str], w
     assert words in done.stderr.strip().splitlines()[-1]
 
 
+@pytest.mark.parametrize("recipe", ["auto", "trust"])
+def test_an_unknown_encoder_is_reported_before_any_data_is_read(run: Run, corpora: Path, recipe: str) -> None:
+    done = run("train", "--out", "run", "--recipe", recipe, "--weak", "weak.jsonl", "--encoder", "giant", status=2)
+    assert "there is no encoder 'giant'" in done.stderr and "weak.jsonl" not in done.stderr
+
+
 def test_a_run_folder_that_is_none(run: Run, corpora: Path) -> None:
     assert "contains no model" in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
 

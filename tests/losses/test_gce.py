@@ -1,5 +1,7 @@
 """Generalised cross-entropy against NumPy, its limits, its gradient, its weights."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -89,3 +91,9 @@ def test_no_labeled_word_is_no_special_case():
     entity, types, mask, targets = example()
     first, second = losses(entity, types, mask, Targets(targets.labels * 0, targets.known, targets.weight))
     assert first.sum() > 0 and (second == 0).all()
+
+
+def test_soft_labels_are_refused():
+    entity, types, mask, targets = example()
+    with pytest.raises(ValueError, match="soft"):
+        losses(entity, types, mask, replace(targets, probs=torch.zeros(3, 6, 4)))

@@ -1,5 +1,7 @@
 """The risk of positive and unlabeled words against NumPy, its gradient, and what it is in expectation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -77,3 +79,9 @@ def test_with_the_true_ratio_it_is_the_supervised_risk_in_expectation():
     np.testing.assert_allclose(got.numpy(), supervised, atol=0.004)
     trusting = pu_risk(TokenScores(logits, everything), targets, torch.ones(2), 1.0, -torch.inf)
     assert (abs(trusting.numpy() - supervised) > 0.01).all()
+
+
+def test_soft_labels_are_refused():
+    logits, mask, targets, ratio = example()
+    with pytest.raises(ValueError, match="soft"):
+        pu_risk(TokenScores(logits, mask), replace(targets, probs=torch.zeros(3, 6, 4)), ratio)

@@ -118,7 +118,8 @@ def _find_gazetteer(
     else:
         return None
     gazetteer = gazetteer.rename_labels(names)
-    log(f"the tagger also uses the gazetteer ({len(gazetteer):,} entries); `predict --no-gazetteer`: the model alone")
+    size = f"{len(gazetteer):,} {'entry' if len(gazetteer) == 1 else 'entries'}"
+    log(f"the tagger also uses the gazetteer ({size}); `predict --no-gazetteer`: the model alone")
     return gazetteer
 
 

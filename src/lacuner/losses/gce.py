@@ -30,7 +30,8 @@ def entity_type_gce_loss(scores: EntityTypeScores, targets: Targets, q: float) -
         O counts in the entity loss, that of a labeled word in the type loss: that a labeled word is part of an entity
         is never questioned.
     Assumes: weak labels have wrong types or are missing, but seldom mark words outside entities.
-    Departs from the authors: nothing; where their code and their formula differ, this follows the code.
+    Departs from the authors: nothing; where their code and their formula differ, this follows the code. Soft labels are
+        refused: the loss is defined for one label per word.
     Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and
         language model augmented self-training" (RoSTER).
 
@@ -40,6 +41,8 @@ def entity_type_gce_loss(scores: EntityTypeScores, targets: Targets, q: float) -
     >>> entity_type_gce_loss(scores, targets, q=1.0)
     (tensor([[0.5000, 0.5000]]), tensor([[0.0000, 0.5000]]))
     """
+    if targets.probs is not None:
+        raise ValueError("entity_type_gce_loss does not support soft labels")
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
     labels, weight = targets.labels[at], targets.weight[at]
     labeled = labels > 0

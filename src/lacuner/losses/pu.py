@@ -14,7 +14,8 @@ def pu_risk(scores: TokenScores, targets: Targets, ratio: Tensor, positive: floa
         those labeled with the class the positive sample. `ratio` `[classes]` is the class prior `pi` divided by the
         share of labeled words. Means are over all words, so batches without a positive word are no special case.
     Assumes: labels are right, and missing at random within a class; the prior is right.
-    Departs from the authors: they train one binary model per class; ours share one softmax.
+    Departs from the authors: they train one binary model per class; ours share one softmax. Soft labels are refused:
+        a word is labeled with a class or unlabeled.
     Reference: Kiryo et al. (2017), "Positive-unlabeled learning with non-negative risk estimator"; Peng et al. (2019),
         "Distantly supervised named entity recognition using positive-unlabeled learning".
 
@@ -24,6 +25,8 @@ def pu_risk(scores: TokenScores, targets: Targets, ratio: Tensor, positive: floa
     >>> pu_risk(scores, targets, ratio=torch.tensor([2.0]))  # twice as many entity words as labeled ones
     tensor([0.5000])
     """
+    if targets.probs is not None:
+        raise ValueError("pu_risk does not support soft labels")
     at = (targets.known & scores.mask).nonzero(as_tuple=True)
     probs = scores.logits[at].softmax(dim=-1)[:, 1:]
     labels = targets.labels[at]

@@ -66,7 +66,9 @@ def choose_recipe(
         )
     advice = _stored_advice(stored)
     if advice is None or (splits.gold and "gold" not in stored.get("data", {})):
-        current = advise(profile(splits.weak, splits.gold, splits.dev), names_pretrained(_encoder_name(auto), splits))
+        current = advise(
+            profile(splits.weak, splits.gold, splits.dev), names_pretrained(auto_encoder_name(auto), splits)
+        )
         if advice is not None and "gold" in RECIPES[current.recipe].NEEDS:
             raise ConfigError(
                 f"the run in this folder was started without --gold; with it the recipe would be {current.recipe}: "
@@ -82,7 +84,8 @@ def choose_recipe(
     return advice, config
 
 
-def _encoder_name(auto: AutoSettings) -> str:
+def auto_encoder_name(auto: AutoSettings) -> str:
+    """The encoder that the settings name; `auto` if they name none."""
     encoder = _raw_settings(auto).get("encoder")
     return str(encoder.get("name", AUTO)) if isinstance(encoder, dict) else AUTO
 

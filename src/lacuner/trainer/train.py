@@ -8,13 +8,14 @@ from pathlib import Path
 from lacuner.config import Config, load_config
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
+from lacuner.models.encoders import parse_encoder_name
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.storage import AnyTagger, load, save
 from lacuner.models.tagger import Tagger
 from lacuner.recipes import RECIPES, find_recipe
 from lacuner.techniques.hidden_entries import OperatingPoint, read_operating_point
 from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
-from lacuner.trainer.auto import AUTO, choose_config_encoder, choose_recipe, read_auto_settings
+from lacuner.trainer.auto import AUTO, auto_encoder_name, choose_config_encoder, choose_recipe, read_auto_settings
 from lacuner.trainer.comparison import SystemScore, compare_with_gazetteer, tune_with_gazetteer
 from lacuner.trainer.labels import check_labels
 from lacuner.training.callbacks import TrainingCallback
@@ -46,13 +47,17 @@ def check_needs(recipe: str, roles: Iterable[str]) -> None:
 def load_recipe_config(
     recipe: str, roles: Iterable[str], file: str | PathLike[str] | None = None, settings: Iterable[str] = ()
 ) -> Config:
-    """The settings of a recipe, checked before any data is read; for `auto`, the raw settings."""
+    """The settings of a recipe, the encoder's name included, checked before any data is read; for `auto`, raw."""
     if recipe == AUTO:
         if not {"weak", "gold"} & set(roles):
             raise ConfigError("recipe `auto` needs --weak or --gold")
-        return read_auto_settings(file, settings)
+        auto = read_auto_settings(file, settings)
+        parse_encoder_name(auto_encoder_name(auto))
+        return auto
     check_needs(recipe, roles)
     config: Config = load_config(RECIPES[recipe].Config, file, settings)
+    if (encoder := getattr(config, "encoder", None)) is not None:
+        parse_encoder_name(encoder.name)
     return config
 
 
