@@ -43,3 +43,20 @@ def test_wrong_input_is_one_sentence(run: Run, corpora: Path) -> None:
     (corpora / "gold.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
     assert "is not in gold" in run(*SAMPLING, status=2).stderr.splitlines()[-1]
     assert not (corpora / "out").exists()
+
+
+ISSUES = ["audit", "issues", "folder", "--weak", "weak.jsonl", "--folds", "2", "--set", "train.epochs=1"]
+
+
+def test_issues_are_queued_for_review(run: Run, corpora: Path) -> None:
+    done = run(*ISSUES)
+    assert "label issues in 30 documents: " in done.stdout and "queue: folder/review" in done.stdout
+    queue = (corpora / "folder" / "review" / "queue.jsonl").read_text(encoding="utf-8")
+    found = json.loads(run(*ISSUES, "--json").stdout)
+    assert sum(found["issues"].values()) == len(queue.splitlines())
+    assert queue == (corpora / "folder" / "review" / "queue.jsonl").read_text(encoding="utf-8")
+
+
+def test_issues_need_as_many_texts_as_folds(run: Run, corpora: Path) -> None:
+    done = run(*ISSUES, "--folds", "31", status=2)
+    assert "(--folds 31)" in done.stderr.splitlines()[-1]

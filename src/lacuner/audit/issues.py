@@ -23,9 +23,8 @@ Kind = Literal["missing", "wrong_type", "wrong_boundary", "spurious"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MIN_SCORE = 0.05
 """Issues with a lower probability are not listed."""
-_ITERATIONS = 200
-_PRIOR_RIGHT, _PRIOR_LABELS = 0.9, 10
-"""Before any label is seen, 9 of 10 labels are right: it matters where there are few labels."""
+LABEL_PRECISION = 0.9
+"""Assumed share of right labels where nothing is known about it."""
 _EDGE = 1e-3
 """Probabilities are kept this far away from 0 and 1 when odds are computed."""
 
@@ -47,7 +46,7 @@ class LabelIssue:
     current: tuple[Span, ...]
     """The labels that the issue disputes; empty for `missing`."""
     score: float
-    """Calibrated probability that the issue is real."""
+    """Calibrated probability that the issue is real: the proposed span is an entity, or the disputed label is wrong."""
     text: str
     """The text of the proposed span."""
     sources: tuple[str, ...] = ()
@@ -140,6 +139,7 @@ def label_issues(
     *,
     calibrate: Callable[[np.ndarray], np.ndarray] | None = None,
     base_rate: float = 0.5,
+    label_precision: float = LABEL_PRECISION,
     min_score: float = MIN_SCORE,
 ) -> list[LabelIssue]:
     """Compare weak labels with the predictions of models that did not train on these documents.
@@ -152,8 +152,9 @@ def label_issues(
     Arguments:
         docs: documents with weak labels.
         predictions: the same documents with predicted spans.
-        calibrate: maps scores `[n]` to probabilities that an unlabeled prediction is an entity. Default: the score.
+        calibrate: maps scores `[n]` to probabilities that an unlabeled prediction is an entity (default: itself).
         base_rate: the share of entities among the predictions for which `calibrate` holds.
+        label_precision: the share of labels that are right, as far as it is known.
         min_score: lowest probability of a listed issue.
 
     >>> weak = Document("1", "Mara met Teel.", spans=(Span(0, 4, "PLACE"),))
@@ -180,7 +181,8 @@ def label_issues(
         for (doc, span), score in zip(missing, probs.tolist(), strict=True)
         if score >= min_score
     ]
-    wrong = 1 - apply_label_prior(np.array([judgement.right for judgement in judged], dtype=float), base_rate)
+    right = np.array([judgement.right for judgement in judged], dtype=float)
+    wrong = 1 - apply_label_prior(right, base_rate, label_precision)
     issues += [
         new_issue(one.kind, one.doc, one.span, (one.label,), score, {"probability": one.probability})
         for one, score in zip(judged, wrong.tolist(), strict=True)
@@ -223,24 +225,18 @@ def _judge_labels(
     return judgements
 
 
-def apply_label_prior(right: np.ndarray, base_rate: float) -> np.ndarray:
+def apply_label_prior(right: np.ndarray, base_rate: float, label_precision: float) -> np.ndarray:
     """Probabilities that labels are right, given that labels are more often right than predictions.
 
-    `right` `[labels]` holds among predictions, of which a share `base_rate` is right. The share of right labels is
-    another one; it is estimated from `right` itself, by expectation maximisation (Saerens et al., 2002).
+    `right` `[labels]` holds among predictions, of which a share `base_rate` is right; a share `label_precision` of the
+    labels is right.
 
-    >>> apply_label_prior(np.array([0.9] * 7 + [0.1] * 3), 0.5).round(2).tolist()[-4:]
-    [0.98, 0.39, 0.39, 0.39]
+    >>> apply_label_prior(np.array([0.5, 0.1]), base_rate=0.5, label_precision=0.9).round(2).tolist()
+    [0.9, 0.5]
     """
-    if not len(right):
-        return right
-    right, base_rate = np.clip(right, _EDGE, 1 - _EDGE), float(np.clip(base_rate, 0.05, 0.95))
-    likelihood_right, likelihood_wrong = right / base_rate, (1 - right) / (1 - base_rate)
-    share, posterior = _PRIOR_RIGHT, right
-    for _ in range(_ITERATIONS):
-        posterior = share * likelihood_right / (share * likelihood_right + (1 - share) * likelihood_wrong)
-        share = float((posterior.sum() + _PRIOR_RIGHT * _PRIOR_LABELS) / (len(right) + _PRIOR_LABELS))
-    return np.asarray(posterior)
+    right, base_rate = np.clip(right, _EDGE, 1 - _EDGE), float(np.clip(base_rate, _EDGE, 1 - _EDGE))
+    odds = right / (1 - right) * (1 - base_rate) / base_rate * label_precision / (1 - label_precision)
+    return np.asarray(odds / (1 + odds))
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate.evaluate,
     "export": export.export,
     "bench": bench.bench,
+    "audit issues": audit.issues,
     "audit sampling": audit.sampling,
     "audit removed": audit.removed,
     "audit completion": audit.completion,
@@ -49,7 +50,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
-RESUMABLE = ("train", "pretrain", "bench")
+RESUMABLE = ("train", "audit issues", "pretrain", "bench")
 
 
 @contextmanager
@@ -92,7 +93,10 @@ def _options(
     pass
 
 
-_groups = {"noise": _new_app("Simulate or measure label noise."), "audit": _new_app("Diagnose a training run.")}
+_groups = {
+    "noise": _new_app("Simulate or measure label noise."),
+    "audit": _new_app("Find label issues, or diagnose a training run."),
+}
 for _path, _command in COMMANDS.items():
     _group, _, _name = _path.rpartition(" ")
     _command = explain_interrupt()(_command) if _path in RESUMABLE else _command

@@ -1,4 +1,8 @@
-"""Histogram binning: from a model's score of a sentence to the share of held-out sentences that it gets right."""
+"""Calibration: from a model's score to the share of held-out sentences, or spans, that it gets right.
+
+Sentences use histogram binning, spans a monotone curve through the bins (isotonic regression, by pooling adjacent
+violators; written by hand because scikit-learn is not among our dependencies).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,3 +83,48 @@ def exact_match(gold: Sequence[Document], predicted: Sequence[Document]) -> np.n
     """Whether the predicted spans of a document are exactly those of gold, `[documents]`."""
     pairs = zip(gold, predicted, strict=True)
     return np.array([{s.key for s in a.spans} == {s.key for s in b.spans} for a, b in pairs], dtype=bool)
+
+
+@dataclass(frozen=True)
+class SpanCalibration:
+    """A monotone curve from scores to probabilities, linear between its points."""
+
+    scores: tuple[float, ...]
+    probs: tuple[float, ...]
+    base_rate: float
+    """Share of right spans among those that the curve was fitted to."""
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Calibrated scores, of the same shape."""
+        return np.asarray(np.interp(scores, self.scores, self.probs))
+
+    def as_json(self) -> dict[str, Any]:
+        points = [[round(x, 6), round(y, 6)] for x, y in zip(self.scores, self.probs, strict=True)]
+        return {"points": points, "base_rate": round(self.base_rate, 6)}
+
+
+def fit_monotone(scores: np.ndarray, right: np.ndarray, sizes: np.ndarray) -> SpanCalibration:
+    """Fit a monotone curve to bins of spans: mean score, share of right spans and number of spans, each `[bins]`.
+
+    >>> curve = fit_monotone(np.array([0.1, 0.5, 0.9]), np.array([0.3, 0.1, 0.8]), np.array([10, 10, 20]))
+    >>> curve(np.array([0.1, 0.5, 0.9])).tolist(), curve.base_rate
+    ([0.2, 0.2, 0.8], 0.5)
+    """
+    order = np.argsort(scores, kind="stable")
+    pools: list[list[float]] = []  # sum of right spans, number of spans, number of bins
+    for at in order.tolist():
+        pools.append([float(right[at] * sizes[at]), float(sizes[at]), 1])
+        while len(pools) > 1 and pools[-2][0] * pools[-1][1] >= pools[-1][0] * pools[-2][1]:
+            last = pools.pop()
+            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
+    probs = [total / max(size, 1e-12) for total, size, bins in pools for _ in range(int(bins))]
+    base_rate = float((right * sizes).sum() / max(sizes.sum(), 1e-12))
+    return SpanCalibration(tuple(scores[order].tolist()), tuple(probs), base_rate)
+
+
+def calibrate_spans(scores: np.ndarray, correct: np.ndarray) -> SpanCalibration | None:
+    """Fit a curve to predicted spans and to whether they are right, both `[spans]`; None for fewer than 20 spans."""
+    if len(scores) < 2 * MIN_BIN_SIZE:
+        return None
+    bins = calibrate(scores, correct)
+    return fit_monotone(bins.means, bins.accuracy, bins.sizes.astype(float))

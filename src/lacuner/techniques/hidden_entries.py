@@ -20,6 +20,7 @@ import numpy as np
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document
+from lacuner.evaluate.calibration import SpanCalibration, fit_monotone
 from lacuner.evaluate.threshold import THRESHOLDS
 
 FILE = "operating_point.json"
@@ -144,13 +145,10 @@ def choose_operating_point(counts: HiddenCounts, models: int = 1) -> OperatingPo
     F1 is computed on missing entities only, because it is not known how many entities of a new text the labeled names
     cover. If fewer than 10 % are missing, labeled entities count too; otherwise a low threshold would win.
     """
-    if counts.hidden < MIN_HIDDEN:
+    missing = estimate_missing(counts)
+    if missing is None:
         return None
-    recall, found = counts.correct / counts.hidden, (counts.correct + counts.inexact) / counts.hidden
-    at = int(np.argmin(np.abs(found - found.max() / 2)))
-    if found[at] < MIN_FOUND / 2 or not counts.new[at]:
-        return None
-    missing = float(counts.new[at] / found[at])
+    recall = counts.correct / counts.hidden
     right = np.minimum(missing * recall, counts.new)
     labeled = counts.labeled if missing < FEW_MISSING * counts.labeled else 0
     best = int(np.argmax((labeled + right) / (2 * labeled + counts.new + missing)))
@@ -164,3 +162,34 @@ def choose_operating_point(counts: HiddenCounts, models: int = 1) -> OperatingPo
         f1=float(2 * (counts.labeled + right[best]) / (counts.labeled + new + gold)),
         labels_f1=2 * counts.labeled / (counts.labeled + gold),
     )
+
+
+def estimate_missing(counts: HiddenCounts) -> float | None:
+    """Estimated number of missing entities; None if there are too few hidden mentions, or too few are found.
+
+    The predictions must be those of models for documents that they were trained on: for other documents they contain
+    more mistakes, which would count as missing entities.
+    """
+    if counts.hidden < MIN_HIDDEN:
+        return None
+    found = (counts.correct + counts.inexact) / counts.hidden
+    at = int(np.argmin(np.abs(found - found.max() / 2)))
+    if found[at] < MIN_FOUND / 2 or not counts.new[at]:
+        return None
+    return float(counts.new[at] / found[at])
+
+
+def calibrate_on_hidden(counts: HiddenCounts, missing: float) -> SpanCalibration | None:
+    """From the score of a prediction where nothing is labeled to the probability that it is right, without gold.
+
+    The share of the hidden mentions that are found with scores between two thresholds, times the number of `missing`
+    entities, is the number of right predictions there. `counts` may be of documents that no model was trained on. None
+    if there are too few hidden mentions.
+    """
+    if counts.hidden < MIN_HIDDEN or not counts.new[0]:
+        return None
+    highest = np.append(THRESHOLDS[1:], 1.0)
+    correct, new = (values - np.append(values[1:], 0) for values in (counts.correct, counts.new))
+    used = new > 0
+    right = np.minimum(missing * correct / counts.hidden, new)[used] / new[used]
+    return fit_monotone(((THRESHOLDS + highest) / 2)[used], right, new[used].astype(float))

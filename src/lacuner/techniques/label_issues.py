@@ -9,14 +9,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
-from lacuner.models.storage import AnyTagger
+
+if TYPE_CHECKING:  # it imports torch, which a reader of issues does not need
+    from lacuner.models.storage import AnyTagger
 
 _CONTEXT = 40
 
@@ -102,15 +104,19 @@ def find_label_issues(tagger: AnyTagger, docs: Sequence[Document]) -> LabelIssue
     missing.sort(key=lambda issue: -(issue.span.score or 0.0))
     doubtful.sort(key=lambda issue: -((issue.predicted.score or 0.0) if issue.predicted else 0.0))
     surfaces = {_surface(issue.document, issue.span) for issue in missing}
-    return LabelIssues(missing, doubtful, sum(len(doc.spans) for doc in docs), _count_unlabeled(docs, surfaces))
+    return LabelIssues(missing, doubtful, sum(len(doc.spans) for doc in docs), count_unlabeled(docs, surfaces))
 
 
 def _surface(doc: Document, span: Span) -> str:
     return " ".join(doc.text[span.start : span.end].split())
 
 
-def _count_unlabeled(docs: Iterable[Document], surfaces: Iterable[str]) -> Counter[str]:
-    """How often each surface form occurs, in the same case, outside the labeled spans."""
+def count_unlabeled(docs: Iterable[Document], surfaces: Iterable[str]) -> Counter[str]:
+    """How often each surface form occurs, in the same case, outside the labeled spans.
+
+    >>> count_unlabeled([Document("1", "Teel met Teel.", spans=(Span(0, 4, "PER"),))], ["Teel"])
+    Counter({'Teel': 1})
+    """
     counts: Counter[str] = Counter()
     matcher = Matcher([Entry(surface, "X") for surface in sorted(surfaces)], case="exact", overlaps="all")
     for doc in docs:
@@ -129,7 +135,15 @@ def _is_settled(span: Span, weak: Document) -> bool:
 
 def context(issue: LabelIssue) -> str:
     """The span in brackets with a few words around it."""
-    text, (start, end, *_) = issue.document.text, issue.span
+    return bracket(issue.document.text, issue.span.start, issue.span.end)
+
+
+def bracket(text: str, start: int, end: int) -> str:
+    """A part of a text in brackets with a few words around it.
+
+    >>> bracket("Mara left Halden.", 10, 16)
+    'Mara left [Halden].'
+    """
     before = ("..." if start > _CONTEXT else "") + text[max(0, start - _CONTEXT) : start]
     after = text[end : end + _CONTEXT] + ("..." if len(text) > end + _CONTEXT else "")
     return " ".join(f"{before}[{text[start:end]}]{after}".split())

@@ -1,0 +1,148 @@
+"""Cross-fitting for label issues: predictions for each document by a model that did not train on it.
+
+The documents are cut into folds, and one model is trained per fold, on the others. A fifth of the names is hidden from
+each model as well (`lacuner.techniques.hidden_entries`). On the mentions of these names in the documents that it was
+trained on, a model shows how many entities have no label; on those in its own fold, how probable an entity is at a
+given score. With dev, the scores are calibrated on dev instead.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lacuner.audit.issues import normalise_space
+from lacuner.config import Config
+from lacuner.data import Document, Splits
+from lacuner.errors import ConfigError
+from lacuner.evaluate.calibration import SpanCalibration, calibrate_spans
+from lacuner.models.storage import AnyTagger
+from lacuner.models.tagger import Tagger, predict_all
+from lacuner.models.types import HasThreshold
+from lacuner.techniques.hidden_entries import (
+    FOLDS,
+    HiddenCounts,
+    calibrate_on_hidden,
+    count_hidden,
+    estimate_missing,
+    hide_entries,
+)
+from lacuner.trainer.train import train
+from lacuner.training.dataset import assign_folds
+from lacuner.training.run_folder import quiet
+
+RECIPE = "negative_sampling"
+"""Default recipe of the models: the best of those that cost a single training run."""
+
+
+@dataclass(frozen=True)
+class CrossFitOptions:
+    """How the models are trained."""
+
+    recipe: str = RECIPE
+    config: Config | None = None
+    """Settings of the recipe."""
+    folds: int = 3
+    """Number of models."""
+    seed: int = 1
+
+
+DEFAULT_OPTIONS = CrossFitOptions()
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Predictions by models that did not train on the document."""
+
+    docs: list[Document]
+    predictions: list[Document]
+    """In the order of `docs`, down to very low scores if the recipe has a decision threshold."""
+    calibration: SpanCalibration | None
+    """From scores to probabilities; None if there was too little to calibrate on."""
+    calibrated_on: str
+    """`dev`, `hidden names` or `nothing`."""
+
+
+def cross_fit(
+    splits: Splits,
+    folder: Path,
+    options: CrossFitOptions = DEFAULT_OPTIONS,
+    log: Callable[[str], None] = quiet,
+) -> CrossFit:
+    """Train one model per fold of `splits.weak`, in subfolders of `folder`, and predict each fold with its own model.
+
+    An interrupted training run resumes. `splits.dev` is used for thresholds, and for calibration.
+    """
+    docs, folds = list(splits.weak or ()), options.folds
+    if folds < 2 or folds > len({doc.text for doc in docs}):
+        raise ConfigError(f"cross-fitting needs at least 2 folds and as many texts as folds (--folds {folds})")
+    fold_of = assign_folds(docs, folds)
+    predictions: dict[int, Document] = {}
+    trained_on, held_out, on_dev = [], [], []
+    for fold in range(folds):
+        log(f"cross-fitting: model {fold + 1} of {folds}")
+        hidden = fold % FOLDS
+        others = [doc for doc, own in zip(docs, fold_of, strict=True) if own != fold]
+        visible = [doc if doc.complete else hide_entries([doc], hidden)[0] for doc in others]
+        out, data = folder / str(fold), Splits(visible, None, splits.dev)
+        tagger = train(options.recipe, data, out, options.config, options.seed, log).tagger
+        numbers = np.flatnonzero(fold_of == fold).tolist()
+        predicted = _predict(tagger, [docs[number] for number in numbers])
+        predictions |= dict(zip(numbers, predicted, strict=True))
+        if splits.dev:
+            on_dev += _compare_with_dev(_predict(tagger, splits.dev), splits.dev, visible)
+        else:
+            held_out.append(_count_hidden([docs[number] for number in numbers], predicted, hidden))
+            trained_on.append(_count_hidden(others, _predict(tagger, others), hidden))
+    if splits.dev:
+        scores, correct = np.array(on_dev, dtype=float).reshape(-1, 2).T
+        calibration, calibrated_on = calibrate_spans(scores, correct > 0), "dev"
+    else:
+        # each document was trained on by all models but one
+        missing = (estimate_missing(reduce(add, trained_on)) or 0.0) / (folds - 1)
+        calibration = calibrate_on_hidden(reduce(add, held_out), missing) if missing else None
+        calibrated_on = "hidden names"
+    in_order = [predictions[number] for number in range(len(docs))]
+    return CrossFit(docs, in_order, calibration, calibrated_on if calibration else "nothing")
+
+
+def _count_hidden(docs: Sequence[Document], predicted: Sequence[Document], fold: int) -> HiddenCounts:
+    """Counts of the hidden names in documents that are not complete: nothing is hidden in the others."""
+    pairs = [(doc, guess) for doc, guess in zip(docs, predicted, strict=True) if not doc.complete]
+    return count_hidden([doc for doc, _ in pairs], [guess for _, guess in pairs], fold)
+
+
+def _predict(tagger: AnyTagger, docs: Sequence[Document]) -> list[Document]:
+    """Predictions of the model alone, down to the lowest threshold if it has one."""
+    if isinstance(tagger, Tagger):
+        if isinstance(tagger.model.head, HasThreshold):
+            return predict_all(tagger.model, docs)
+        tagger = Tagger(tagger.model)
+    return list(tagger.predict(docs))
+
+
+def _compare_with_dev(
+    predicted: Sequence[Document], dev: Sequence[Document], weak: Sequence[Document]
+) -> list[tuple[float, bool]]:
+    """Scores of the predictions on dev, and whether each is right; without names that training labels."""
+    names = {normalise_space(doc.text[span.start : span.end]) for doc in weak for span in doc.spans}
+    return [
+        (1.0 if span.score is None else span.score, span.key in {other.key for other in gold.spans})
+        for guess, gold in zip(predicted, dev, strict=True)
+        for span in guess.spans
+        if normalise_space(guess.text[span.start : span.end]) not in names
+    ]
+
+
+def cross_fit_settings(identity: dict[str, Any] | None) -> list[str]:
+    """Settings, as for `--set`, that give the models the encoder of a run.
+
+    >>> cross_fit_settings({"config": {"encoder": {"name": "tiny-en"}}})
+    ['encoder.name="tiny-en"']
+    """
+    encoder = ((identity or {}).get("config") or {}).get("encoder") or {}
+    return [f'encoder.name="{encoder["name"]}"'] if isinstance(encoder.get("name"), str) else []

@@ -1,0 +1,96 @@
+"""The review queue of a corpus: evidence, sentences to label, and cross-fitting from end to end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.audit.cross_fitting import CrossFitOptions, cross_fit, cross_fit_settings
+from lacuner.audit.issues import new_issue
+from lacuner.data import Document, Span, Splits
+from lacuner.errors import ConfigError
+from lacuner.noise import Noise, corrupt
+from lacuner.review.build import build_queue, number_equal_ids, useful_sentences
+from lacuner.review.prepare import prepare_review
+from lacuner.review.queue import open_queue
+from lacuner.trainer.train import load_recipe_config
+from tests.demo_corpus import demo_corpus
+
+
+def test_evidence_counts_mentions_of_the_same_string() -> None:
+    docs = [
+        Document("1", "Teel met Teel.", spans=(Span(9, 13, "PER", source="list"),)),
+        Document("2", "Teel, Teel and Mara.", spans=(Span(0, 4, "ORG"),)),
+    ]
+    issue = new_issue("missing", docs[0], Span(0, 4, "PER"), (), 0.9, {"probability": 0.7})
+    queue = build_queue(docs, [issue], gazetteer=[Entry("teel", "PER"), Entry("Mara", "PER")])
+    assert queue.issues[0].evidence == {
+        "probability": 0.7,
+        "gazetteer": [{"term": "teel", "label": "PER"}],
+        "labeled": {"ORG": 1, "PER": 1},
+        "unlabeled": 2,
+        "mentions": [
+            {"document": "1", "start": 9, "end": 13, "label": "PER", "source": "list"},
+            {"document": "2", "start": 0, "end": 4, "label": "ORG"},
+        ],
+    }
+    assert queue.issues[0].id == issue.id
+
+
+def test_issues_of_equal_strings_follow_each_other() -> None:
+    doc = Document("1", "Teel Mara Teel")
+    scores = {(0, 4): 0.9, (5, 9): 0.8, (10, 14): 0.1}
+    issues = [new_issue("missing", doc, Span(*place, "PER"), (), score) for place, score in scores.items()]
+    assert [issue.start for issue in build_queue([doc], issues).issues] == [0, 10, 5]
+
+
+def test_useful_sentences_are_uncertain_incomplete_and_prefilled() -> None:
+    docs = [
+        Document("sure", "Mara left"),
+        Document("uncertain", "Mara came and Teel", spans=(Span(14, 18, "PER"),)),
+        Document("complete", "Mara came", complete=True),
+    ]
+    scores = (0.99, 0.6, 0.5)
+    predicted = [replace(doc, spans=(Span(0, 4, "PER", score),)) for doc, score in zip(docs, scores, strict=True)]
+    first, second = useful_sentences(docs, predicted)
+    assert (first.doc_id, second.doc_id) == ("uncertain", "sure")
+    assert [span.key for span in first.spans] == [(0, 4, "PER"), (14, 18, "PER")]
+    [only] = useful_sentences(docs, predicted, lambda scores: scores / 4, limit=1)
+    assert only.doc_id == "sure"  # 0.25 is more uncertain than 0.15
+    assert only.spans == ()
+
+
+def test_ids_become_distinct() -> None:
+    docs = number_equal_ids([Document("1", "a"), Document("1", "a"), Document("1", "b")])
+    assert [doc.id for doc in docs] == ["1", "1 (2)", "1 (3)"]
+
+
+def test_the_models_get_the_encoder_of_the_run() -> None:
+    assert cross_fit_settings(None) == []
+    assert cross_fit_settings({"config": {}}) == []
+
+
+def test_too_few_texts_for_the_folds_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--folds 3"):
+        cross_fit(Splits(weak=[Document("1", "a"), Document("2", "a")]), tmp_path)
+
+
+@pytest.mark.integration
+def test_a_queue_from_end_to_end(tmp_path: Path) -> None:
+    """Most of the first issues on the demo corpus are real; the models never saw the document."""
+    gold = demo_corpus().train[:150]
+    weak = [replace(doc, complete=None) for doc in corrupt(gold, Noise(drop=0.4, by_surface=True))]
+    settings = ['encoder.name="tiny"', "train.epochs=12"]
+    config = load_recipe_config("negative_sampling", ["weak"], None, settings)
+    queue = prepare_review(Splits(weak=weak), tmp_path, CrossFitOptions(config=config, folds=2))
+    assert open_queue(tmp_path) == queue
+    assert queue.facts["calibrated_on"] == "hidden names"
+    entities = {doc.id: {span.key for span in doc.spans} for doc in gold}
+    missing = [issue for issue in queue.issues if issue.kind == "missing"]
+    right = [issue.span.key in entities[issue.doc_id] for issue in missing]
+    assert sum(right[:20]) / 20 >= max(0.25, sum(right) / len(right))
+    assert abs(sum(issue.score for issue in missing) - sum(right)) / len(right) < 0.25
+    assert queue.sentences
