@@ -1,5 +1,5 @@
-"""`python -m lacuner` runs the same command as `lacuner`."""
+"""`python -m lacuner` runs the same command as `lacuner`, `torchrun -m lacuner` runs it in several processes."""
 
 from lacuner.cli.main import main
 
-main()
+main(join=True)

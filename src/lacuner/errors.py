@@ -40,3 +40,7 @@ class ModelFileError(LacunerError):
 
 class TrainingError(LacunerError):
     """Training is impossible: there are no labels, or the loss is not a finite number."""
+
+
+class ProcessLostError(LacunerError):
+    """One of several processes that train together has ended. Not the user's mistake: the exit status is 1."""

@@ -1,11 +1,12 @@
 """The `lacuner` command: all subcommands, and the exit status of errors."""
 
+import io
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from typing import Annotated
 
 import typer
@@ -27,7 +28,7 @@ from lacuner.cli import (
     train,
 )
 from lacuner.cli.options import flatten_options
-from lacuner.errors import LacunerError
+from lacuner.errors import ConfigError, LacunerError, ProcessLostError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check.check,
@@ -51,6 +52,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 
 RESUMABLE = ("train", "audit issues", "pretrain", "bench")
+SEVERAL_PROCESSES = ("train", "pretrain")
+"""Commands that `torchrun -m lacuner` runs in several processes."""
 
 
 @contextmanager
@@ -105,18 +108,56 @@ for _name, _group_app in _groups.items():
     app.add_typer(_group_app, name=_name)
 
 
-def main() -> None:
-    """Run a command. Wrong input ends with status 2 and one sentence, any other failure with status 1."""
+class _Nowhere(io.TextIOBase):
+    """Output that nobody reads."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+@contextmanager
+def join_launched(arguments: Sequence[str]) -> Iterator[None]:
+    """Join the processes that `torchrun` has started, if it did; all but the first are silent."""
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        yield
+        return
+    if not {*arguments[:1]} & {*SEVERAL_PROCESSES, "--help", "-h"}:
+        if os.environ.get("RANK", "0") != "0":
+            sys.exit(2)  # one process says why
+        raise ConfigError(
+            f"only {' and '.join(SEVERAL_PROCESSES)} run in several processes: start this command without `torchrun`"
+        )
+    from lacuner.training.distributed import claim_report, is_first, join_processes
+
+    with join_processes(), ExitStack() as stack:
+        if not is_first():
+            stack.enter_context(redirect_stdout(_Nowhere()))
+            stack.enter_context(redirect_stderr(_Nowhere()))
+        try:
+            yield
+        except LacunerError:
+            if not claim_report():
+                sys.exit(1)  # another process says why
+            raise
+
+
+def main(join: bool = False) -> None:
+    """Run a command. Wrong input ends with status 2 and one sentence, any other failure with status 1.
+
+    With `join` (`python -m lacuner`), environment variables of `torchrun` are obeyed. The plain command ignores them: a
+    script that runs in one of several processes may call it.
+    """
     # before torch is loaded: waiting threads that spin slow two busy processes down by a factor of two to seven
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if threading.current_thread() is threading.main_thread():
         # exit instead of dying, so that half-written files and workers are cleaned up
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        app()
+        with join_launched(sys.argv[1:]) if join else nullcontext():
+            app()
     except LacunerError as error:
         typer.echo(f"lacuner: {error}", err=True)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, ProcessLostError) else 2)
     except BrokenPipeError:
         sys.stderr.close()  # the program that reads our output has ended
         sys.exit(1)

@@ -34,6 +34,7 @@ def pretrain(
     from lacuner.pretraining.pretrain import PretrainConfig
     from lacuner.pretraining.pretrain import pretrain as pretrain_sources
     from lacuner.pretraining.text import TextSource
+    from lacuner.training.distributed import is_first
 
     settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
     pretrain_config = load_config(PretrainConfig, config, settings)
@@ -43,6 +44,8 @@ def pretrain(
         for name, path in zip(names, corpus, strict=True)
     ]
     result = pretrain_sources(sources, out, pretrain_config, seed, log)
+    if not is_first():
+        return
     _draw_curves(out)
     if json:
         print_json({"run": str(out), "model": str(result.run.model_folder), **result.held_out})

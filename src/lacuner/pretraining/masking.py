@@ -18,6 +18,7 @@ from lacuner.models.inference import infer_batches
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.ragged import offsets_of, pad_rows, run_positions
 from lacuner.models.types import Batch, Features
+from lacuner.training.data_parallel import own_random_numbers, share_of, sum_loss
 from lacuner.training.steps import Step, StepLoss
 
 UNCHANGED = -1
@@ -162,10 +163,14 @@ def masked_lm_step(units: Units, model: MaskedLanguageModel, masked: MaskedCorpu
     """The training step of an epoch: the mean loss over the units to predict."""
 
     def step(indices: np.ndarray) -> StepLoss:
-        vectors, targets = _at_targets(units, model, masked, indices)
-        losses = model.head.losses(vectors, targets)
-        count, words = float(len(targets)), float(units.features.lengths[indices].sum())
-        return StepLoss(losses.sum(), count, count, words)
+        share = share_of(indices)
+        with own_random_numbers():
+            vectors, targets = _at_targets(units, model, masked, share.indices)
+            loss = model.head.losses(vectors, targets).sum()
+        total = sum_loss(loss if share.counts else 0 * loss)
+        positions, real = pad_rows(units.offsets, indices)
+        count = float((masked.targets[positions[real]] != UNCHANGED).sum())
+        return StepLoss(total, count, count, float(units.features.lengths[indices].sum()))
 
     return step
 

@@ -12,8 +12,9 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from lacuner.pretraining.masked_lm import new_masked_model
 from lacuner.pretraining.masking import Masking, Units, mask_units, masked_lm_step, measure_masked_lm, prepare_units
 from lacuner.pretraining.text import PreparedText, TextSource, plan_shards, prepare_text
 from lacuner.training.config import TrainConfig
+from lacuner.training.distributed import first_then_others
 from lacuner.training.identity import run_identity, set_complete, sort_documents
 from lacuner.training.loop import DevMetrics, fit
 from lacuner.training.run_folder import Row, Run, quiet
@@ -123,10 +125,11 @@ def pretrain(
     with run.locked():
         if run.finished:
             log("this run is already finished")
-            model: Any = load_model(run.model_folder)
+            model: Any = load_model(Path(out) / "model")
             return PretrainingResult(model, run, {"top5": model.head.top5})
-        text = prepare_text(sources, run.folder / "text", config.held_out, config.compounds)
-        model, best = _train(text, [source.name for source in sources], config, run)
+        # one copy of the text for all processes: it may be large
+        prepare = partial(prepare_text, sources, Path(out) / "text", config.held_out, config.compounds)
+        model, best = _train(first_then_others(prepare), [source.name for source in sources], config, run)
         save(model, run.model_folder)
         run.finish(best)
     return PretrainingResult(model, run, best)

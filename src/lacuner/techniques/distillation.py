@@ -10,6 +10,7 @@ from lacuner.losses.soft_labels import entity_type_soft_loss
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.model import Model
 from lacuner.models.types import Features
+from lacuner.training.data_parallel import score_batch
 from lacuner.training.dataset import TrainingSet
 from lacuner.training.steps import Step, StepLoss
 
@@ -29,14 +30,15 @@ def distillation_step(data: TrainingSet, augmented: Features | None = None) -> S
     model = data.model
 
     def step(indices: np.ndarray) -> StepLoss:
-        batch, targets = data.batch(indices)
-        scores = split_entity_and_type(model(batch))
+        targets = data.targets_of(indices)
+        scores = split_entity_and_type(score_batch(model, data.features, indices))
         entity, types = entity_type_soft_loss(scores, targets)
-        words, known = batch.mask.sum(), (targets.known & scores.mask).sum()
+        known = (targets.known & scores.mask).sum()
+        words = known.new_tensor(int(data.features.lengths[indices].sum()))
         typed = (targets.weight * targets.known).sum().clamp(min=1)
         total = entity.sum() / entity_denominator(known, words) + types.sum() / typed
         if augmented is not None:
-            other = split_entity_and_type(model(model.encoder.collate(augmented, indices).to(batch.mask.device)))
+            other = split_entity_and_type(score_batch(model, augmented, indices))
             agree = (other.types.argmax(dim=-1) == scores.types.argmax(dim=-1)) & targets.known & (targets.weight > 0)
             _, types = entity_type_soft_loss(other, replace(targets, weight=targets.weight * agree))
             total = total + types.sum() / agree.sum().clamp(min=1)

@@ -19,6 +19,7 @@ from lacuner.trainer.auto import AUTO, auto_encoder_name, choose_config_encoder,
 from lacuner.trainer.comparison import SystemScore, compare_with_gazetteer, tune_with_gazetteer
 from lacuner.trainer.labels import check_labels
 from lacuner.training.callbacks import TrainingCallback
+from lacuner.training.distributed import is_first, value_of_first
 from lacuner.training.identity import run_identity, set_complete, sort_documents
 from lacuner.training.run_folder import Run, quiet, stored_identity
 
@@ -82,7 +83,7 @@ def train(  # noqa: PLR0913
     The tagger uses the `gazetteer` beside its model, and the model folder contains it.
     """
     docs_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
-    stored = stored_identity(Path(out)) or {}
+    stored = value_of_first(lambda: stored_identity(Path(out))) or {}
     why = stored.get("why")  # the reasons for a recipe are not part of what identifies the run
     if recipe == AUTO:
         advice, config = choose_recipe(splits, config, stored, log)
@@ -103,9 +104,9 @@ def train(  # noqa: PLR0913
         identity["gazetteer"] = gazetteer.sha256
     run = Run(out, {**identity, "why": why} if why is not None else identity, log, callback)
     with run.locked():
-        if run.finished:
+        if finished := run.finished:
             log("this run is already finished")
-            tagger = load(run.model_folder)
+            tagger = load(Path(out) / "model")
         else:
             tagger = module.train(Splits(**data), config, run)
             if isinstance(tagger, Tagger) and gazetteer is not None:
@@ -113,12 +114,14 @@ def train(  # noqa: PLR0913
                 if data.get("dev") and tunes_threshold(config):
                     tune_with_gazetteer(tagger, data["dev"])
             save(tagger, run.model_folder)
+        if not is_first():
+            return TrainingResult(tagger, run, None)
         issues = None
         if "weak" in module.NEEDS:
             issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, data["weak"])
             write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")
             write_missing_names(issues, run.folder / "label_issues.tsv")
-        if not run.finished:
+        if not finished:
             run.finish({"labels": list(tagger.labels)})
     comparison = None
     if isinstance(tagger, Tagger) and tagger.gazetteer is not None and data.get("dev"):

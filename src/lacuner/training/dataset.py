@@ -29,12 +29,17 @@ class TrainingSet:
     def batch(self, indices: np.ndarray) -> tuple[Batch, Targets]:
         """The sentences with these indices as padded tensors, on the model's device."""
         device = next(self.model.parameters()).device
+        return self.model.encoder.collate(self.features, indices).to(device), self.targets_of(indices)
+
+    def targets_of(self, indices: np.ndarray) -> Targets:
+        """The targets of the sentences with these indices, padded, on the model's device."""
+        device = next(self.model.parameters()).device
         targets = self.targets.collate(indices)
         if device.type != "cpu":
             probs = None if targets.probs is None else targets.probs.to(device)
             labels, known, weight = (tensor.to(device) for tensor in (targets.labels, targets.known, targets.weight))
             targets = Targets(labels, known, weight, probs)
-        return self.model.encoder.collate(self.features, indices).to(device), targets
+        return targets
 
     def only(self, sentences: np.ndarray) -> TrainingSet:
         """The same data, but only the sentences of this mask are trained on (the loop skips those that cost 0)."""

@@ -11,12 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuner.errors import TrainingError
+from lacuner.errors import ProcessLostError, TrainingError
 from lacuner.evaluate import Count
 from lacuner.models.model import AnyModel, Model
 from lacuner.models.types import Features
 from lacuner.training.batches import epoch_batches
 from lacuner.training.config import TrainConfig
+from lacuner.training.data_parallel import seed_dropout, sum_gradients
+from lacuner.training.distributed import process_count, process_rank, value_of_first
 from lacuner.training.interrupts import defer_interrupt
 from lacuner.training.optimizer import (
     clip_gradients,
@@ -25,6 +27,7 @@ from lacuner.training.optimizer import (
     optimizer_tensors,
     restore_optimizer,
     set_rate,
+    sparse_tables,
 )
 from lacuner.training.plan import EpochReport
 from lacuner.training.run_folder import Row, Stage
@@ -74,7 +77,7 @@ def fit(
     with limit_threads(model):
         if keep_start and dev is not None and not stage.state:
             initial = _Progress(epoch=-1)
-            trainer.keep_best(initial, {}, dev())
+            trainer.keep_best(initial, {}, _measure(dev))
             if initial.best:  # initial weights are a candidate only if they score above 0 on dev
                 progress = replace(initial, epoch=0)
         try:
@@ -82,7 +85,7 @@ def fit(
                 due = (progress.epoch + 1) % config.dev_every == 0 or progress.epoch + 1 == config.epochs
                 trainer.start = time.monotonic()
                 trainer.epoch(progress, _seeded_step(make_step, progress.epoch, stage), dev if due else None)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, ProcessLostError):
             trainer.save_interrupted(progress)
             raise
     if dev is not None and progress.best_weights:
@@ -143,6 +146,7 @@ class _Trainer:
         self.optimizers = make_optimizers(model, config.learning_rate, config.head_learning_rate, config.weight_decay)
         self.budget = config.budget
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.sparse = sparse_tables(model)
         self.start = self.last_checkpoint = time.monotonic()
         self.unsaved = False  # whether there was a step since the last checkpoint
         self.mid_step = False  # whether the weights are ahead of the progress
@@ -163,6 +167,7 @@ class _Trainer:
         while progress.batch < len(batches):
             fraction = (progress.epoch + (progress.batch + 0.5) / len(batches)) / config.epochs
             set_rate(self.optimizers, fraction, config.warmup)
+            seed_dropout(self.stage.seed("dropout", progress.epoch, progress.batch, process_rank()))
             with defer_interrupt():
                 sums = self._update(step, batches[progress.batch], progress.epoch)
                 progress.sums = [a + b for a, b in zip(progress.sums, sums, strict=True)]
@@ -179,7 +184,7 @@ class _Trainer:
             "known": round(known / max(positions, 1), 6),
         }
         words_per_second = words / max(time.monotonic() - start, 1e-9)
-        scores = None if dev is None else dev()
+        scores = None if dev is None else _measure(dev)
         run = self.stage.run
         if run.callback is not None and isinstance(self.model, Model):
             run.callback.on_epoch_end(self.stage.name, progress.epoch, self.model)
@@ -197,8 +202,7 @@ class _Trainer:
 
     def keep_best(self, progress: _Progress, row: Row, scores: Count | DevMetrics) -> None:
         """Record the dev scores, and keep the weights if they are the best so far."""
-        if not isinstance(scores, DevMetrics):
-            scores = DevMetrics(scores.f1, {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1})
+        scores = _as_metrics(scores)
         row["dev"] = scores.row
         if scores.criterion > progress.best:
             progress.best, progress.best_epoch = scores.criterion, progress.epoch
@@ -217,6 +221,9 @@ class _Trainer:
             except RuntimeError as error:
                 if not _is_out_of_memory(error):
                     raise
+                if process_count() > 1:
+                    message = f"process {process_rank()} has too little memory for its share of a batch"
+                    raise TrainingError(f"{message}: set a smaller train.budget") from error
                 if max(map(len, parts)) == 1:
                     raise TrainingError("there is not enough memory for a single sentence of this data") from error
                 parts = [half for part in parts for half in np.array_split(part, 2) if len(half)]
@@ -224,6 +231,7 @@ class _Trainer:
         if not math.isfinite(loss):
             raise TrainingError(f"the loss is not a number in epoch {epoch + 1}: try a lower train.learning_rate")
         if known:
+            sum_gradients(self.parameters, self.sparse)
             gradients = gradients_of(self.parameters)
             torch._foreach_div_(gradients, count)  # the mean over the whole batch, however it was split
             clip_gradients(gradients, self.config.clip)
@@ -253,7 +261,8 @@ class _Trainer:
         tensors |= {f"best.{name}": tensor for name, tensor in progress.best_weights.items()}
         tensors |= optimizer_tensors(self.optimizers)
         tensors |= _random_state() if random is None else random
-        self.stage.save(tensors, {name: getattr(progress, name) for name in _SAVED})
+        processes = {"processes": process_count()} if process_count() > 1 else {}
+        self.stage.save(tensors, {name: getattr(progress, name) for name in _SAVED} | processes)
         self.last_checkpoint, self.unsaved = time.monotonic(), False
 
     def restore(self) -> _Progress:
@@ -268,7 +277,23 @@ class _Trainer:
             torch.cuda.set_rng_state(tensors["random.cuda"])
         progress = _Progress(**{name: state[name] for name in _SAVED}, best_weights=_with_prefix(tensors, "best."))
         self.stage.run.log(f"{self.stage.name}: resuming in epoch {progress.epoch + 1}, batch {progress.batch + 1}")
+        if (before := state.get("processes", 1)) != process_count():
+            self.stage.run.log(
+                f"{self.stage.name}: {before} processes trained so far, now {process_count()}: dropout is drawn "
+                "differently, so the result will not be the same as without the change"
+            )
         return progress
+
+
+def _measure(dev: Callable[[], Count | DevMetrics]) -> Count | DevMetrics:
+    """The dev scores; of several processes the first computes them, so that all decide alike."""
+    return dev() if process_count() == 1 else DevMetrics(*value_of_first(lambda: _as_metrics(dev())))
+
+
+def _as_metrics(scores: Count | DevMetrics) -> DevMetrics:
+    if isinstance(scores, DevMetrics):
+        return scores
+    return DevMetrics(scores.f1, {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1})
 
 
 _SAVED = ("epoch", "batch", "sums", "rows", "best", "best_epoch")

@@ -14,6 +14,7 @@ from lacuner.config import Config
 from lacuner.corpus.jsonl import write_jsonl
 from lacuner.data import Lost, Splits
 from lacuner.processes import Request, run_requests
+from lacuner.training.distributed import process_count
 from lacuner.training.plan import read_report
 from lacuner.training.run_folder import Run
 
@@ -29,11 +30,12 @@ def train_members(
     """Train every member, by number and stage name, whose stage is not finished.
 
     Child processes call `train_member(splits, config, run, number)` of the recipe's module. With one core, one missing
-    member, a GPU (which they would have to share) or a callback, all is trained here, by `train_member(number)`.
+    member, a GPU (which they would have to share) or a callback, all is trained here, by `train_member(number)`. So it
+    is if several processes train together: all of them train each member, one after the other.
     """
     missing = [number for number, stage in stages.items() if not run.stage(stage).finished]
     workers = min(len(missing), torch.get_num_threads())
-    if workers > 1 and not torch.cuda.is_available() and run.callback is None:
+    if workers > 1 and process_count() == 1 and not torch.cuda.is_available() and run.callback is None:
         run.log(f"{recipe}: training {len(missing)} models, {workers} at a time")
         run.planned.run_in_parallel([stages[number] for number in missing], workers)
         _train_in_processes(recipe, splits, config, run, {number: stages[number] for number in missing}, workers)

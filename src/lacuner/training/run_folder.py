@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from safetensors import SafetensorError
@@ -25,6 +26,7 @@ from lacuner.atomic import atomic_write
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.processes import lock_folder
 from lacuner.training.callbacks import TrainingCallback
+from lacuner.training.distributed import bytes_of_first, is_first, value_of_first
 from lacuner.training.plan import EpochReport, Plan
 
 Row = dict[str, Any]
@@ -54,7 +56,9 @@ class Stage:
         return self.run.seed_for(self.name, *parts)
 
     def save(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-        """Write tensors and a JSON state, replacing the previous checkpoint."""
+        """Write tensors and a JSON state, replacing the previous checkpoint; of several processes, the first does."""
+        if not is_first():
+            return
         data = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
         digest = hashlib.sha256(data).hexdigest()
         name = f"{digest[:16]}.safetensors"
@@ -82,11 +86,11 @@ class Stage:
 
     def _load(self) -> None:
         path = self.folder / "state.json"
-        if not path.exists():
+        if not value_of_first(path.exists):
             return
         try:
-            self.state = json.loads(path.read_text(encoding="utf-8"))
-            data = (self.folder / self.state["tensors"]).read_bytes()
+            self.state = value_of_first(lambda: json.loads(path.read_text(encoding="utf-8")))
+            data = bytes_of_first((self.folder / self.state["tensors"]).read_bytes() if is_first() else b"")
             if hashlib.sha256(data).hexdigest() != self.state["sha256"]:
                 raise ModelFileError("this stage's checkpoint is damaged: delete the folder to restart it", file=path)
             self.tensors = load_tensors(data)
@@ -106,6 +110,7 @@ class Run:
         callback: TrainingCallback | None = None,
     ) -> None:
         self.folder = Path(folder)
+        """Where this process writes: of several, all but the first have a temporary folder."""
         self.identity = json.loads(json.dumps(identity, default=str))
         self.log, self.callback = log, callback
         self.planned = Plan()
@@ -137,6 +142,20 @@ class Run:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Start or resume the run in its folder, which stays locked meanwhile."""
+        with self._locked_by_first() if is_first() else self._in_temporary_folder():
+            identity = value_of_first(lambda: self.identity)
+            if difference := _difference(identity, self.identity):
+                raise ConfigError(f"two processes train on different data or settings ({difference})")
+            yield
+
+    @contextmanager
+    def _in_temporary_folder(self) -> Iterator[None]:
+        with TemporaryDirectory() as folder:
+            self.folder = Path(folder)
+            yield
+
+    @contextmanager
+    def _locked_by_first(self) -> Iterator[None]:
         try:
             self._check_folder()
         except OSError as error:
@@ -184,7 +203,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        return (self.folder / "finished.json").exists()
+        return value_of_first((self.folder / "finished.json").exists)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         with atomic_write(self.folder / "finished.json") as stream:

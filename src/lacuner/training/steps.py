@@ -9,6 +9,7 @@ from torch import Tensor
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.types import CRFScores, Targets
+from lacuner.training.data_parallel import score_batch
 from lacuner.training.dataset import TrainingSet
 
 
@@ -22,7 +23,11 @@ class StepLoss(NamedTuple):
 
 
 Step = Callable[[np.ndarray], StepLoss]
-"""From sentence indices to their loss. Draw random numbers from torch's global generator only: its state is saved."""
+"""From sentence indices to their loss. Draw random numbers from torch's global generator only: its state is saved.
+
+Several processes call it with the same batch. `score_batch` divides the work between them; all that follows must use
+parameters through the scores only, because the gradients of all processes are summed.
+"""
 MakeStep = Callable[[int], Step]
 """The step of an epoch. It may be called twice for the same epoch, when an interrupted run resumes."""
 LossFunction = Callable[[Any, Targets], Tensor]
@@ -51,14 +56,14 @@ def loss_step(
     """
 
     def step(indices: np.ndarray) -> StepLoss:
-        batch, targets = data.batch(indices)
-        scores = data.model(batch)
+        targets = data.targets_of(indices)
+        scores = score_batch(data.model, data.features, indices)
         if retarget is not None:
             targets = retarget(scores, targets, indices)
         total = loss(scores, targets).sum()
         mask = targets.known if known is None else known(targets)
         count = float((mask & scores.mask).sum())
-        size = float(batch.mask.sum()) if per == "word" else max(count, 1.0)
+        size = float(data.features.lengths[indices].sum()) if per == "word" else max(count, 1.0)
         return StepLoss(total, size, count, float(scores.mask.sum()))
 
     return step

@@ -1,0 +1,95 @@
+"""Several processes train together: the losses of one process, equal weights in all, and a death ends all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuner.errors import ConfigError
+from lacuner.training.distributed import read_environment
+from tests.conftest import ROOT
+from tests.training.kill import digest
+from tests.training.together import CASES
+
+SECONDS = 240
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def run_together(arguments: list[str], processes: int, program: str = "tests.training.together") -> list[Any]:
+    """Run a program in several processes; returns exit status, output and error of each."""
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(processes)}
+    command = [sys.executable, "-m", program, *arguments]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT}
+    common = {**os.environ, "OMP_NUM_THREADS": "1", **(address if processes > 1 else {})}
+    children = [
+        subprocess.Popen(command, env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}, **pipes)
+        for rank in range(processes)
+    ]
+    try:
+        outputs = [child.communicate(timeout=SECONDS) for child in children]
+    finally:
+        for child in children:
+            child.kill()
+    return [(child.returncode, *output) for child, output in zip(children, outputs, strict=True)]
+
+
+def losses(run: Path) -> list[float]:
+    return [json.loads(line)["loss"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.integration
+def test_two_processes_have_the_losses_of_one_and_equal_weights(tmp_path: Path) -> None:
+    [alone] = run_together([str(tmp_path / "one"), "equal"], 1)
+    assert alone[0] == 0, alone[2]
+    first, second = run_together([str(tmp_path / "two"), "equal"], 2)
+    assert first[0] == second[0] == 0, first[2] + second[2]
+    assert json.loads(first[1]) == json.loads(second[1]), "weights are equal, bit by bit"
+    assert set(json.loads(first[1])) == {*CASES, "pretrain"}
+    for case in (*CASES, "pretrain"):
+        one, two = losses(tmp_path / "one" / case), losses(tmp_path / "two" / case)
+        assert len(one) >= 2 and two == pytest.approx(one, abs=1e-4, rel=1e-4), case
+        files = [
+            {str(f.relative_to(tmp_path / n / case)) for f in (tmp_path / n / case).rglob("*")} for n in ("one", "two")
+        ]
+        assert {name for name in files[0] if "safetensors" not in name} == {
+            name for name in files[1] if "safetensors" not in name
+        }, "one process writes, and it writes what a single one would"
+
+
+@pytest.mark.integration
+def test_if_a_process_dies_all_stop_and_the_same_command_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    done = run_together([str(tmp_path / "whole"), "dropout"], 2)
+    assert [status for status, _, _ in done] == [0, 0], done[0][2] + done[1][2]
+    for rank in (1, 0):
+        ended = run_together([str(tmp_path / "killed"), "dropout", f"{rank}:3"], 2)
+        assert ended[rank][0] < 0, "this process was killed"
+        assert ended[1 - rank][0] == 1 and "ProcessLostError: another process of this job has" in ended[1 - rank][2]
+    resumed = run_together([str(tmp_path / "killed"), "dropout"], 2)
+    assert [status for status, _, _ in resumed] == [0, 0], resumed[0][2] + resumed[1][2]
+    assert resumed[0][1] == resumed[1][1] == done[0][1]
+    assert digest(tmp_path / "killed") == digest(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("environment", "problem"),
+    [
+        ({"WORLD_SIZE": "2"}, "WORLD_SIZE is set, but RANK is not"),
+        ({"WORLD_SIZE": "2", "RANK": "x", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, "must be numbers"),
+        ({"WORLD_SIZE": "2", "RANK": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, "RANK is 2, but WORLD_SIZE is 2"),
+    ],
+)
+def test_a_wrong_environment_is_one_sentence(environment: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        read_environment(environment)
