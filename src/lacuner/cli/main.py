@@ -24,6 +24,7 @@ from lacuner.cli import (
     predict,
     pretrain,
     recipes,
+    review,
     serve,
     train,
 )
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit sampling": audit.sampling,
     "audit removed": audit.removed,
     "audit completion": audit.completion,
+    "review": review.review,
     "serve": serve.serve,
     "recipes": recipes.recipes,
 }

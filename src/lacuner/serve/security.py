@@ -18,9 +18,12 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lacuner.errors import ConfigError
+
+if TYPE_CHECKING:
+    import uvicorn
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -138,8 +141,8 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
     return listener
 
 
-def run_server(app: App, listener: socket.socket) -> None:
-    """Answer requests until the process is interrupted."""
+def new_server(app: App) -> uvicorn.Server:
+    """A server for an application; `run(sockets=[...])` answers requests until `should_exit` is set."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -153,7 +156,12 @@ def run_server(app: App, listener: socket.socket) -> None:
         limit_concurrency=100,
         timeout_graceful_shutdown=2,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)
+
+
+def run_server(app: App, listener: socket.socket) -> None:
+    """Answer requests until the process is interrupted."""
+    new_server(app).run(sockets=[listener])
 
 
 def guard(app: App, access: Access) -> App:

@@ -1,0 +1,55 @@
+"""`lacuner review`: decide label issues in the browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option, echo
+
+from lacuner.cli.console import print_json
+from lacuner.cli.options import Json
+
+
+def review(
+    run: Annotated[Path, Argument(metavar="RUN", help="Run folder with label issues (`lacuner audit issues`).")],
+    *,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, Option(min=1, max=65535, help="Port. Default: as the last time, or a free one.")
+    ] = None,
+    allow_remote: Annotated[bool, Option("--allow-remote", help="Let other machines connect to --host.")] = False,
+    browser: Annotated[bool, Option(help="Open the page in the browser.")] = True,
+    json: Json = False,
+) -> None:
+    """Review label issues in the browser: accept, reject or change them, or label whole sentences.
+
+    Every decision is written to RUN/review/decisions.jsonl at once. Ctrl-C ends the review; the same command continues.
+    """
+    from lacuner.processes import lock_folder
+    from lacuner.review.queue import FOLDER, decision_log, open_queue
+    from lacuner.review.server import FILES, Review, new_app, open_address, write_link
+    from lacuner.review.session import ReviewSession
+    from lacuner.serve.security import Access, require_extra, run_server
+
+    require_extra()
+    queue, log, folder = open_queue(run), decision_log(run), run / FOLDER
+    with lock_folder(folder):
+        session = ReviewSession(queue, log)
+        address = open_address(folder, host, port, allow_remote)
+        app = new_app(Review(session, str(run)), Access(host, address.token, open_paths=frozenset(FILES)))
+        link = write_link(address, folder)
+        if json:
+            print_json({"url": address.url, "decisions": str(log.path)})
+        else:
+            echo(f"review page: {address.url}\ndecisions: {log.path}\nCtrl-C ends the review.")
+        if browser:
+            webbrowser.open(link.resolve().as_uri())
+        with suppress(KeyboardInterrupt):
+            run_server(app, address.listener)
+        link.unlink(missing_ok=True)
+    if not json:
+        summary = session.summary()
+        echo(f"{summary['decided']:,} of {summary['issues']:,} issues are decided: {log.path}")

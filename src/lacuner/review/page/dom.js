@@ -1,0 +1,37 @@
+// Small helpers for the page. Text is only ever inserted as text.
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/** A new element with attributes and children; strings become text. */
+export function element(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+/** A string of the corpus inside a sentence: its direction does not affect the rest. */
+export function quote(text, limit = 80) {
+  const points = Array.from(text.replace(/\s+/gu, " "));
+  const short = points.length > limit ? `${points.slice(0, limit).join("")}…` : points.join("");
+  return element("span", {}, "“", element("bdi", {}, short), "”");
+}
+
+export function type(label) {
+  return element("bdi", { class: "type" }, label);
+}
+
+export function formatShare(share) {
+  return `${Math.round(100 * share)} %`;
+}
+
+export function delay(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Move the focus to the question, so that a screen reader reads it; but never away from a field where somebody types. */
+export function focusQuestion() {
+  if (!document.activeElement?.matches("input, select")) byId("question").focus({ preventScroll: true });
+}

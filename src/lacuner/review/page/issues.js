@@ -1,0 +1,277 @@
+// The mode "label issues": one suggestion at a time, with its context and evidence.
+
+import { byId, element, focusQuestion, formatShare, quote, type } from "./dom.js";
+import { remember } from "./api.js";
+import { TextWindow, selectedRange, showText } from "./text.js";
+import { markType } from "./types.js";
+
+const CONTEXT_STEP = 4;
+const CONTEXT = 300;
+const DONE = { accept: "accepted", reject: "rejected", change: "changed", skip: "skipped" };
+const EVIDENCE = {
+  probability: "model’s probability",
+  gazetteer: "gazetteer entry",
+  occurrences: "occurrences in the corpus",
+};
+
+export class IssueMode {
+  constructor(app) {
+    this.app = app;
+    this.view = null;
+    this.context = CONTEXT;
+  }
+
+  edges = ["start", "end"];
+
+  legend = [
+    ["a", "accept the suggestion"],
+    ["x", "reject it"],
+    ["0", "neither: no entity at all"],
+    ["⇧A ⇧X", "the same for all equal strings"],
+    ["1 … 9", "change the type"],
+    ["t", "choose among all types"],
+    ["← →", "move the start"],
+    ["⇧← ⇧→", "move the end"],
+    ["c", "by character or by word"],
+    ["s", "skip"],
+    ["u", "undo, as often as you like"],
+    ["j k", "next or previous without deciding"],
+    ["e", "more context"],
+    ["/", "search"],
+    ["m", "label sentences"],
+    ["n", "next round"],
+    ["?", "show or hide these keys"],
+  ];
+
+  /** Load the issue that this tab had before a reload, or the first one that matches the filter. */
+  async load() {
+    const at = this.view === null ? remember("issue") : null;
+    const answer = await this.app.send("/api/issue", { filter: this.app.filter, at });
+    if (answer) this.show(answer.issue);
+  }
+
+  /** Go to another issue without deciding; `direction` is "after" or "before". */
+  async step(direction) {
+    if (!this.view) return;
+    const answer = await this.app.send("/api/issue", { filter: this.app.filter, [direction]: this.view.id });
+    if (answer) this.show(answer.issue);
+  }
+
+  /** After decisions of another tab: if this issue is among them, say so and go on. */
+  async refresh() {
+    if (!this.view) return;
+    const answer = await this.app.send("/api/issue", { at: this.view.id, context: this.context });
+    if (!answer || answer.issue?.id !== this.view.id) return;
+    if (answer.issue.decision?.number === this.view.decision?.number) {
+      this.view.equal = answer.issue.equal;
+      this.view.labels = answer.issue.labels;
+      this.render();
+    } else {
+      await this.moveOn();
+    }
+  }
+
+  async moveOn() {
+    await this.step("after");
+    this.app.say("Another tab has decided the issue that was here. Nothing was overwritten.");
+  }
+
+  show(view) {
+    this.view = view;
+    this.context = CONTEXT;
+    remember("issue", view?.id ?? null);
+    document.body.classList.toggle("empty", !view);
+    if (!view) {
+      const isFiltered = this.app.summary.decided + this.app.summary.skipped < this.app.summary.issues;
+      byId("question").replaceChildren(isFiltered ? "No issue matches the filter." : "All issues are decided.");
+      byId("facts").textContent = isFiltered ? "" : "Press n for the next round, or u to undo.";
+      focusQuestion();
+      return;
+    }
+    this.window = new TextWindow(view.window);
+    const [decided] = view.decision?.spans ?? [];
+    const span = view.decision?.action === "change" && decided ? decided : view.span;
+    this.range = [span.start, span.end];
+    this.type = span.type;
+    this.render();
+    this.showEvidence();
+    focusQuestion();
+    scrollTo({ top: 0 });
+  }
+
+  get isChanged() {
+    const { start, end, type: proposed } = this.view.span;
+    return this.range[0] !== start || this.range[1] !== end || this.type !== proposed;
+  }
+
+  get text() {
+    return this.window.slice(...this.range);
+  }
+
+  get label() {
+    return this.type === null ? this.view.span.label : this.app.summary.labels[this.type][0];
+  }
+
+  render() {
+    const { view } = this;
+    const currentRanges = view.current.map((span) => ({ ...span, className: "current" }));
+    const ranges = [
+      ...view.labels.map((span) => ({ ...span, className: "labeled" })),
+      ...currentRanges.filter((span) => view.kind !== "spurious" || this.isChanged),
+      { start: this.range[0], end: this.range[1], label: this.label, className: `focus ${view.kind}` },
+    ];
+    showText(byId("text"), this.window, ranges);
+    byId("text").classList.toggle("cut-before", view.window.before > 0);
+    byId("text").classList.toggle("cut-after", view.window.after > 0);
+    byId("more").hidden = view.window.before + view.window.after === 0;
+    byId("question").replaceChildren(...this.question());
+    byId("facts").replaceChildren(
+      element("span", { class: `kind ${view.kind}` }, this.app.kinds[view.kind]),
+      ` probability ${formatShare(view.score)} · issue ${view.position.toLocaleString("en")} of ` +
+        `${this.app.summary.issues.toLocaleString("en")} · document `,
+      element("bdi", {}, view.document),
+    );
+    byId("earlier").hidden = !view.decision;
+    byId("earlier").textContent = view.decision
+      ? `Already ${DONE[view.decision.action]}. A new decision replaces this one.`
+      : "";
+    markType(this.type, this.app.summary.labels);
+    this.showActions();
+  }
+
+  /** The suggestion as a question that `a` answers with yes. */
+  question() {
+    const { view } = this;
+    const [old] = view.current;
+    const text = quote(this.text);
+    if (!this.isChanged && view.kind === "spurious") return ["Remove the label ", type(view.span.label), " from ", text, "?"];
+    if (!old) return ["Label ", text, " as ", type(this.label), "?"];
+    const isMoved = old.start !== this.range[0] || old.end !== this.range[1];
+    const isRenamed = old.label !== this.label;
+    const from = [quote(this.window.slice(old.start, old.end)), ...(isRenamed ? [" ", type(old.label)] : [])];
+    const to = [isMoved ? text : null, isRenamed ? type(this.label) : null].filter((part) => part !== null);
+    if (to.length === 2) to.splice(1, 0, " ");
+    return ["Change ", ...from, " to ", ...to, "?"];
+  }
+
+  showActions() {
+    const { view } = this;
+    const [old] = view.current;
+    const accept = this.isChanged
+      ? ["Save the change"]
+      : { missing: ["Accept: ", type(this.label)], spurious: ["Accept: remove it"] }[view.kind] ?? ["Accept: change it"];
+    const reject = old ? ["Reject: keep ", type(old.label)] : ["Reject: no entity"];
+    byId("accept").lastElementChild.replaceChildren(...accept);
+    byId("reject").lastElementChild.replaceChildren(...reject);
+    byId("reject").hidden = false;
+    byId("none").hidden = !["wrong_type", "wrong_boundary"].includes(view.kind);
+    byId("group").hidden = view.equal < 2;
+    const all = view.equal === 2 ? "both" : `all ${view.equal.toLocaleString("en")}`;
+    byId("accept-all").lastElementChild.replaceChildren(`${this.isChanged ? "Save" : "Accept"} for ${all} equal strings`);
+    byId("reject-all").lastElementChild.replaceChildren(`Reject for ${all}`);
+  }
+
+  showEvidence() {
+    const { view } = this;
+    const { labeled, unlabeled, examples } = view.mentions;
+    const rows = view.evidence.map(([name, value]) => [EVIDENCE[name] ?? name, this.formatEvidence(name, value)]);
+    if (view.sources.length) rows.unshift(["source", view.sources.join(", ")]);
+    const counts = labeled.map(([label, count]) => `${count.toLocaleString("en")} × ${label}`);
+    if (unlabeled) counts.push(`${unlabeled.toLocaleString("en")} × in this queue without a label`);
+    if (counts.length) rows.push(["this string elsewhere", counts.join(", ")]);
+    byId("reasons").replaceChildren(
+      ...rows.filter(([, value]) => value !== "").flatMap(([name, value]) => [
+        element("dt", {}, name),
+        element("dd", {}, element("bdi", {}, value)),
+      ]),
+    );
+    byId("mentions").replaceChildren(
+      ...examples.map(({ before, text, after, label }) =>
+        element("li", { dir: "auto" }, before, element("b", {}, text), after, " ", element("bdi", { class: "type" }, label || "no label")),
+      ),
+    );
+  }
+
+  formatEvidence(name, value) {
+    if (value === null) return name === "probability" ? "below the threshold" : "";
+    return typeof value === "number" && !Number.isInteger(value) ? value.toFixed(3) : String(value);
+  }
+
+  async decide(action, everywhere = false) {
+    const { view } = this;
+    if (!view || (everywhere && view.equal < 2)) return;
+    if (action === "none" && byId("none").hidden) return;
+    let request = { action };
+    if (action === "none") {
+      request = { action: "change" };
+    } else if (action === "accept" && this.isChanged) {
+      if (this.type === null) {
+        this.app.say("Choose a type first.");
+        return;
+      }
+      request = { action: "change", span: { start: this.range[0], end: this.range[1], type: this.type } };
+    }
+    const words = { accept: this.isChanged ? "Saved" : "Accepted", reject: "Rejected", none: "No entity", skip: "Skipped" };
+    const text = this.text;
+    const answer = await this.app.send(
+      "/api/decide",
+      { ...request, issue: view.id, everywhere, expected: view.decision?.number ?? null, filter: this.app.filter },
+      () => this.moveOn(),
+    );
+    if (!answer) return;
+    this.app.undoStack.push(answer.number);
+    remember("undo", this.app.undoStack);
+    this.show(answer.issue);
+    this.app.say(`${words[action]}: ${text}${answer.decided > 1 ? ` (${answer.decided} equal strings)` : ""}`);
+  }
+
+  setType(number) {
+    if (!this.view) return;
+    this.type = number;
+    this.render();
+    this.app.say(`Type: ${this.label}`);
+  }
+
+  move(edge, step) {
+    if (!this.view) return;
+    this.setRange(this.window.moveEdge(this.range, edge, step, this.app.byCharacter));
+  }
+
+  /** Use what is selected with the mouse as boundaries. */
+  select() {
+    const range = this.view && selectedRange(byId("text"), this.window);
+    if (!range) return;
+    document.getSelection().removeAllRanges();
+    this.setRange(this.app.byCharacter ? range : this.window.snapToWords(...range));
+  }
+
+  setRange(range) {
+    this.range = range;
+    this.render();
+    this.app.say(this.text);
+  }
+
+  /** Take back changes of type and boundaries before a decision; false if there are none. */
+  undoEdit() {
+    if (!this.view || !this.isChanged || this.view.decision) return false;
+    this.range = [this.view.span.start, this.view.span.end];
+    this.type = this.view.span.type;
+    this.render();
+    this.app.say("The change is undone.");
+    return true;
+  }
+
+  removeSpan() {}
+
+  async showMore() {
+    if (!this.view || byId("more").hidden) return;
+    const context = this.context * CONTEXT_STEP;
+    const answer = await this.app.send("/api/issue", { at: this.view.id, context });
+    if (answer?.issue?.id !== this.view.id) return;
+    this.context = context;
+    this.view.window = answer.issue.window;
+    this.view.labels = answer.issue.labels;
+    this.window = new TextWindow(answer.issue.window);
+    this.render();
+  }
+}

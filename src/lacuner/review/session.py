@@ -1,0 +1,294 @@
+"""The review of one queue, as the page sees it: the next issue, decisions, undo, and how far the review is.
+
+Everything that the page sends refers to the queue by id or number, so no text from a corpus comes back. A decision
+names the decision that the page knows for the same issue (`expected`). If there is a newer one, of another tab, it is
+not overwritten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from lacuner.audit.issues import KINDS, LabelIssue, normalise_space
+from lacuner.data import Document, Span
+from lacuner.errors import ConfigError, LacunerError
+from lacuner.review.context import CONTEXT, Mentions, labels_in, show, text_window
+from lacuner.review.decisions import Decision, DecisionLog, Edit, ReviewState, replay, sentence_target
+from lacuner.review.progress import RECENT, is_exhausted, judged_decisions, measure_precision
+from lacuner.review.queue import ReviewQueue, Sentence
+
+Status = Literal["open", "skipped", "decided"]
+MAX_SENTENCE = 20_000
+"""Characters of the longest document that can be labeled as a whole in the page."""
+
+
+class ConflictError(LacunerError):
+    """Another tab has decided the same meanwhile."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which issues the reviewer wants to see; None: all."""
+
+    status: Status = "open"
+    kind: str | None = None
+    label: str | None = None
+    source: str | None = None
+    search: str = ""
+
+
+class ReviewSession:
+    """A queue and the decisions on it.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lacuner.audit.issues import new_issue
+    >>> doc = Document("1", "Mara met Teel.")
+    >>> queue = ReviewQueue((new_issue("missing", doc, Span(0, 4, "PER"), (), 0.9),), {"1": doc}, labels=("PER",))
+    >>> session = ReviewSession(queue, DecisionLog(Path(tempfile.mkdtemp()) / "decisions.jsonl"))
+    >>> session.decide(queue.decide(queue.issues[0].id, "accept"), expected=None).number
+    1
+    >>> session.summary()["decided"], session.find_issue(Filter())
+    (1, None)
+    """
+
+    def __init__(self, queue: ReviewQueue, log: DecisionLog) -> None:
+        self.queue, self.log = queue, log
+        self.sources = sorted({source for issue in queue.issues for source in issue.sources})
+        self.sentences = [s for s in queue.sentences if len(queue.document(s.doc_id).text) <= MAX_SENTENCE]
+        self._position = {issue.id: i for i, issue in enumerate(queue.issues)}
+        self._mentions = Mentions(queue.documents.values(), queue.issues)
+        self._totals = _count_facets(queue.issues)
+        self._state, self._seen = ReviewState(), 0
+
+    @property
+    def state(self) -> ReviewState:
+        """What counts now, decisions of other processes included."""
+        decisions = self.log.read()
+        new, self._seen = decisions[self._seen :], len(decisions)
+        if any(decision.action == "undo" for decision in new):
+            self._state = replay(decisions)
+        else:
+            for decision in new:
+                self._state.decisions[decision.number] = decision
+                self._state.current.update({edit.target: (decision, edit) for edit in decision.edits})
+        return self._state
+
+    def status_of(self, target: str) -> Status:
+        """Whether an issue or sentence is open, skipped or decided."""
+        found = self._state.current.get(target)
+        if found is None:
+            return "open"
+        return "skipped" if found[0].action == "skip" else "decided"
+
+    def find_issue(self, wanted: Filter, start: str | None = None, step: int = 1) -> LabelIssue | None:
+        """The next matching issue after (or, with `step` -1, before) the issue `start`; the search wraps around."""
+        issues, state = self.queue.issues, self.state
+        needle = normalise_space(wanted.search).casefold()
+        in_text: dict[str, bool] = {}
+
+        def matches(issue: LabelIssue) -> bool:
+            if self.status_of(issue.id) != wanted.status or wanted.kind not in (None, issue.kind):
+                return False
+            if wanted.source is not None and wanted.source not in issue.sources:
+                return False
+            if wanted.label is not None and wanted.label not in _labels_of(issue):
+                return False
+            if issue.doc_id not in in_text:
+                text = self.queue.document(issue.doc_id).text if needle else ""
+                in_text[issue.doc_id] = needle in issue.doc_id.casefold() or needle in normalise_space(text).casefold()
+            return in_text[issue.doc_id]
+
+        assert state is self._state
+        first = self._position.get(start, -1) if start is not None else (-1 if step > 0 else 0)
+        places = ((first + step * i) % len(issues) for i in range(1, len(issues) + 1))
+        return next((issues[i] for i in places if matches(issues[i])), None)
+
+    def find_sentence(self, start: int | None = None) -> int | None:
+        """The number of the next sentence that is open, after sentence `start`; the search wraps around."""
+        count = len(self.sentences)
+        state = self.state
+        first = -1 if start is None else start
+        places = ((first + i) % count for i in range(1, count + 1))
+        return next((i for i in places if sentence_target(self.sentences[i].doc_id) not in state.current), None)
+
+    def decide(self, decision: Decision, expected: int | None) -> Decision:
+        """Write a decision to the disk, unless another tab has decided the first of its edits since `expected`.
+
+        A decision on all equal strings leaves out those that are decided already. A repeated request is answered like
+        the first: a page cannot know whether its decision was written before the connection broke.
+        """
+        state = self.state
+        first, *others = decision.edits
+        known = state.current.get(first.target)
+        if (known[0].number if known else None) != expected:
+            if known is not None and _is_same(known[0], decision):
+                return known[0]
+            raise ConflictError("another tab has decided this meanwhile")
+        edits = (first, *[edit for edit in others if edit.target not in state.current])
+        return self.log.append(replace(decision, edits=edits))
+
+    def undo(self, number: int | None, reviewer: str) -> Decision | None:
+        """Undo a decision, or the reviewer's latest, or the latest of all; None if there is nothing to undo."""
+        state = self.state
+        last = state.last(reviewer) or state.last() if number is None else state.decisions.get(number)
+        if last is not None and last.number not in state.undone:
+            self.log.append(Decision("undo", undoes=last.number, reviewer=reviewer))
+        return last
+
+    def summary(self) -> dict[str, Any]:
+        """Counts, precision so far, and the number of the latest decision, which changes with every decision."""
+        state = self.state
+        settled: dict[Status, list[LabelIssue]] = {"decided": [], "skipped": []}
+        for target in state.current:
+            if target in self.queue.by_id:
+                settled[self.status_of(target)].append(self.queue.by_id[target])
+        settled_counts = _count_facets((*settled["decided"], *settled["skipped"]))
+        judged = judged_decisions(state)
+        open_counts = {
+            facet: {name: count - settled_counts[facet][name] for name, count in counts.items()}
+            for facet, counts in self._totals.items()
+        }
+        labels = self.queue.labels
+        sentences = [self.status_of(sentence_target(sentence.doc_id)) for sentence in self.sentences]
+        return {
+            "version": max(state.decisions, default=0),
+            "issues": len(self.queue.issues),
+            "decided": len(settled["decided"]),
+            "skipped": len(settled["skipped"]),
+            "kinds": [(kind, open_counts["kind"].get(kind, 0)) for kind in KINDS if kind in self._totals["kind"]],
+            "labels": [(show(label), open_counts["label"].get(label, 0)) for label in labels],
+            "sources": [(show(source), open_counts["source"][source]) for source in self.sources],
+            "precision": measure_precision(judged).as_json(),
+            "recent": measure_precision(judged[-RECENT:]).as_json(),
+            "exhausted": is_exhausted(judged),
+            "sentences": len(self.sentences),
+            "sentences_left_out": len(self.queue.sentences) - len(self.sentences),
+            "sentences_labeled": sentences.count("decided"),
+            "sentences_skipped": sentences.count("skipped"),
+        }
+
+    def issue_view(self, issue: LabelIssue, context: int = CONTEXT) -> dict[str, Any]:
+        """An issue as the page shows it."""
+        doc, state = self.queue.document(issue.doc_id), self.state
+        places = [issue.span, *issue.current]
+        window = text_window(doc, min(s.start for s in places), max(s.end for s in places), context)
+        equal = self.queue.equal_issues(issue.id)
+        around = [span for span in labels_in(doc, self._labels_now(doc), window) if span not in issue.current]
+        return {
+            "id": issue.id,
+            "kind": issue.kind,
+            "document": show(issue.doc_id),
+            "position": self._position[issue.id] + 1,
+            "span": self._span_json(issue.span),
+            "current": [self._span_json(span) for span in issue.current],
+            "score": issue.score,
+            "sources": [show(source) for source in issue.sources],
+            "evidence": [(show(str(name)), _show_value(value)) for name, value in issue.evidence.items()],
+            "mentions": self._mentions.describe(issue.text, self.queue.documents, (doc.id, issue.start)),
+            "window": window,
+            "labels": [self._span_json(span) for span in around],
+            "equal": sum(other.id not in state.current for other in equal if other is not issue) + 1,
+            "decision": self._decision_json(issue.id),
+        }
+
+    def sentence_view(self, number: int) -> dict[str, Any]:
+        """A sentence as the page shows it, with the spans to start from: those decided before, or the model's."""
+        sentence = self.sentences[number]
+        doc = self.queue.document(sentence.doc_id)
+        found = self.state.current.get(sentence_target(doc.id))
+        is_labeled = found is not None and found[0].action == "label_sentence"
+        spans = found[1].spans if found is not None and is_labeled else _without_overlaps(sentence)
+        return {
+            "number": number,
+            "document": show(doc.id),
+            "score": sentence.score,
+            "window": text_window(doc, 0, len(doc.text)),
+            "spans": [self._span_json(span) for span in spans],
+            "decision": self._decision_json(sentence_target(doc.id)),
+        }
+
+    def _labels_now(self, doc: Document) -> Iterator[Span]:
+        """The labels of a document with the decisions on it."""
+        edits = [edit for _, edit in self._state.current.values() if edit.doc_id == doc.id]
+        removed = {span[:2] for edit in edits for span in edit.rejected}
+        yield from (span for edit in edits for span in edit.spans)
+        places = {span[:2] for edit in edits for span in edit.spans} | removed
+        yield from (span for span in doc.spans if span[:2] not in places)
+
+    def _span_json(self, span: Span) -> dict[str, Any]:
+        """A span; `type` is the number of its label in the queue, by which the page names it."""
+        type_ = self.queue.labels.index(span.label) if span.label in self.queue.labels else None
+        row = {"start": span.start, "end": span.end, "label": show(span.label), "type": type_, "score": span.score}
+        return row | {"source": None if span.source is None else show(span.source)}
+
+    def _decision_json(self, target: str) -> dict[str, Any] | None:
+        found = self._state.current.get(target)
+        if found is None:
+            return None
+        decision, edit = found
+        spans = [self._span_json(span) for span in edit.spans]
+        row = {"number": decision.number, "action": decision.action, "spans": spans}
+        return row | {"reviewer": show(decision.reviewer)}
+
+
+def _labels_of(issue: LabelIssue) -> set[str]:
+    return {issue.label, *(span.label for span in issue.current)}
+
+
+def _count_facets(issues: tuple[LabelIssue, ...]) -> dict[str, Counter[str]]:
+    """Number of issues with each kind, label and source."""
+    return {
+        "kind": Counter(str(issue.kind) for issue in issues),
+        "label": Counter(label for issue in issues for label in _labels_of(issue)),
+        "source": Counter(source for issue in issues for source in issue.sources),
+    }
+
+
+def _is_same(known: Decision, decision: Decision) -> bool:
+    """Whether a decision is in the log already, sent by the same tab."""
+    first: tuple[Edit, ...] = known.edits[:1]
+    return (known.action, known.reviewer, first) == (decision.action, decision.reviewer, decision.edits[:1])
+
+
+def _without_overlaps(sentence: Sentence) -> list[Span]:
+    """The spans to start from; of two that overlap the more probable one."""
+    kept: list[Span] = []
+    for span in sorted(sentence.spans, key=lambda span: (-(1.0 if span.score is None else span.score), span)):
+        if not any(span.overlaps(other) for other in kept):
+            kept.append(span)
+    return sorted(kept)
+
+
+def _show_value(value: Any) -> Any:
+    """A piece of evidence: a number, or text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return show(", ".join(str(item) for item in value))
+    return show(str(value))
+
+
+def parse_filter(row: Any, session: ReviewSession) -> Filter:
+    """The filter that a page sends: labels and sources by number.
+
+    Raises `ConfigError` for anything that is not a filter.
+    """
+    if not isinstance(row, Mapping):
+        raise ConfigError("a filter must be an object")
+    status, kind, search = row.get("status", "open"), row.get("kind"), row.get("search", "")
+    if status not in get_args(Status) or kind not in (None, *KINDS) or not isinstance(search, str):
+        raise ConfigError("this filter is unknown")
+    label = _pick(session.queue.labels, row.get("label"))
+    return Filter(status, kind, label, _pick(session.sources, row.get("source")), search[:200])
+
+
+def _pick(names: tuple[str, ...] | list[str], number: Any) -> str | None:
+    if number is None:
+        return None
+    if type(number) is not int or not 0 <= number < len(names):
+        raise ConfigError("this filter is unknown")
+    return names[number]
