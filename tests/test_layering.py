@@ -67,6 +67,7 @@ HEAVY = {
     },
     "spacy": {
         "corpus/docbin.py",
+        "annotate/spacy_source.py",
         "export/spacy_component.py",
         "export/spacy_pipeline.py",
         "export/proof_worker.py",

@@ -1,4 +1,4 @@
-"""Weak labels from gazetteers, patterns and other labelling functions.
+"""Weak labels from gazetteers, patterns, models and other labelling functions.
 
 `load_gazetteer` reads a file, `gazetteer_source` and the other sources find spans in a document, `annotate` runs them
 over a corpus and combines their spans with a `LabelModel`, and `lint` finds the entries that cost precision.
@@ -10,6 +10,7 @@ from lacuner.annotate.gazetteer.load import GAZETTEER_FORMATS, load_gazetteer
 from lacuner.annotate.label_model import LabelModel
 from lacuner.annotate.lint import EntryPrecision, LintRow, format_longer_phrases, format_stop_list, lint
 from lacuner.annotate.matching.matcher import Matcher
+from lacuner.annotate.patterns import patterns_source, read_patterns, regex_source
 from lacuner.annotate.pipeline import annotate
 from lacuner.annotate.sources import (
     Source,
@@ -20,8 +21,10 @@ from lacuner.annotate.sources import (
     gazetteer_source,
     per_document_source,
     read_stop_list,
-    regex_source,
+    rename_labels,
+    tagger_source,
 )
+from lacuner.annotate.spacy_source import spacy_source
 from lacuner.annotate.statistics import LabellingStatistics
 
 __all__ = [
@@ -46,7 +49,12 @@ __all__ = [
     "gazetteer_source",
     "lint",
     "load_gazetteer",
+    "patterns_source",
     "per_document_source",
+    "read_patterns",
     "read_stop_list",
     "regex_source",
+    "rename_labels",
+    "spacy_source",
+    "tagger_source",
 ]

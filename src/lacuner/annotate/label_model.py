@@ -66,7 +66,18 @@ class LabelModel:
             raise ConfigError(f"two sources are called {names.most_common(1)[0][0]!r}")
 
     def __call__(self, doc: Document) -> Layer:
-        outputs = [source.find(doc) for source in self.sources]
+        return self.combine([source.find(doc) for source in self.sources])
+
+    def label(self, docs: Sequence[Document]) -> list[Layer]:
+        """The labels of several documents: models are faster on batches."""
+        return [self.combine(outputs) for outputs in self.find_all(docs)]
+
+    def find_all(self, docs: Sequence[Document]) -> list[tuple[SourceOutput, ...]]:
+        """What each source finds in each document."""
+        return list(zip(*[source.find_all(docs) for source in self.sources], strict=True))
+
+    def combine(self, outputs: Sequence[SourceOutput]) -> Layer:
+        """One layer of labels from what the sources found in a document."""
         lost = [(span, MISALIGNED) for output in outputs for span in output.misaligned]
         if len(outputs) == 1 and outputs[0].flat and not outputs[0].ambiguous:  # nothing to combine: the usual case
             unsure = outputs[0].unsure

@@ -36,8 +36,8 @@ def annotate(
 
     Existing annotation is dropped and not shown to the sources. The result is never marked as complete. If a document
     has words, spans that do not align with them are dropped and recorded in `statistics.lost`; documents without words
-    are not split. `statistics` is filled while the documents stream by. `workers` processes share the work; the result
-    does not depend on their number.
+    are not split. `statistics` is filled while the documents stream by. `workers` processes share the work, unless a
+    source is a model that must run in this process; the result does not depend on their number.
 
     >>> from lacuner.annotate import Entry, gazetteer_source
     >>> [doc] = annotate([Document("1", "Aspirin helps.")], [gazetteer_source([Entry("aspirin", "Chemical")])])
@@ -51,9 +51,9 @@ def annotate(
 def _annotate(
     docs: Iterable[Document], model: LabelModel, statistics: LabellingStatistics, workers: int
 ) -> Iterator[Document]:
-    if workers <= 1:
+    if workers <= 1 or not all(source.forkable for source in model.sources):
         for chunk in _split_chunks(docs, CHUNK):
-            layers = [model(doc) for doc in chunk]
+            layers = model.label(chunk)
             statistics.add(chunk, layers, model.sources)
             for doc, layer in zip(chunk, layers, strict=True):
                 doc.spans, doc.unsure = layer.spans, layer.unsure
@@ -72,7 +72,7 @@ def _label_chunk(
     model: LabelModel, docs: list[Document], neighbours: bool = False
 ) -> tuple[list[tuple[SpanTuples, SpanTuples]], LabellingStatistics]:
     """The task of a worker: label a chunk of documents; `neighbours`: whether to sample the words beside matches."""
-    layers = [model(doc) for doc in docs]
+    layers = model.label(docs)
     statistics = LabellingStatistics(neighbours=NeighbourSample() if neighbours else None)
     statistics.add(docs, layers, model.sources)
     return [(list(map(tuple, layer.spans)), list(map(tuple, layer.unsure))) for layer in layers], statistics

@@ -3,14 +3,13 @@
 A source without a span at a place abstains there. It never votes against a span of another source.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from lacuner.annotate.capitalised import capitalised_phrases
 from lacuner.annotate.gazetteer.entries import Entry
@@ -63,6 +62,14 @@ class Source:
     """Number of entries that are on the stop list."""
     empty: int = 0
     """Number of entries that have only white space and invisible characters."""
+    find_batch: Callable[[Sequence[Document]], list[SourceOutput]] | None = None
+    """`find` for several documents at once, for models that are faster on batches."""
+    forkable: bool = True
+    """Whether it may run in worker processes. Models with threads of their own may not."""
+
+    def find_all(self, docs: Sequence[Document]) -> list[SourceOutput]:
+        """The spans in each of some documents."""
+        return [self.find(doc) for doc in docs] if self.find_batch is None else self.find_batch(docs)
 
 
 def gazetteer_source(
@@ -183,29 +190,6 @@ def _find_own_entries(
     return output._replace(entries=[starts[doc.id] + entry for entry in output.entries])
 
 
-def regex_source(label: str, pattern: str | re.Pattern[str], *, name: str | None = None) -> Source:
-    """Label the matches of a regular expression, or of its group `entity` if it has one. No label: unsure spans.
-
-    >>> source = regex_source("YEAR", r"born in (?P<entity>[0-9]{4})")
-    >>> [span.key for span in source.find(Document("1", "born in 1912")).spans]
-    [(8, 12, 'YEAR')]
-    """
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise ConfigError(
-            f"the pattern {pattern!r} of {label or 'unsure'} is not a regular expression ({error})"
-        ) from error
-    group = "entity" if "entity" in compiled.groupindex else 0
-    name = f"regex {label}".strip() if name is None else name
-    return function_source(name, partial(_find_pattern, label, compiled, group))
-
-
-def _find_pattern(label: str, pattern: re.Pattern[str], group: str | int, doc: Document) -> list[Triple]:
-    offsets = (match.span(group) for match in pattern.finditer(doc.text))
-    return [(start, end, label) for start, end in offsets if start < end]
-
-
 def capitalised_source(*, name: str = "capitalised") -> Source:
     """Mark capitalised phrases as unsure, except for single words at the start of a sentence.
 
@@ -228,11 +212,44 @@ def function_source(name: str, function: LabellingFunction) -> Source:
 
 
 def _find_by_function(name: str, function: LabellingFunction, doc: Document) -> SourceOutput:
+    return sort_output(name, doc, function(doc) or ())
+
+
+class AnyTagger(Protocol):
+    """Documents in, documents with predicted spans out: the tagger of a run, or anything that has this method."""
+
+    def predict(self, docs: Iterable[Document]) -> Iterable[Document]: ...
+
+
+def tagger_source(name: str, tagger: AnyTagger) -> Source:
+    """Label with a trained tagger: what it predicts is weak labels. It runs on batches, in this process.
+
+    >>> from lacuner.models.lookup import LookupTagger
+    >>> source = tagger_source("earlier run", LookupTagger({"Halden": "PLACE"}))
+    >>> source.find(Document("1", "Mara left Halden.")).spans
+    [Span(start=10, end=16, label='PLACE', score=1.0, source='earlier run')]
+    """
+
+    def find_batch(docs: Sequence[Document]) -> list[SourceOutput]:
+        # copies without labels: a tagger splits the words of a document and keeps them there
+        predicted = tagger.predict([Document(doc.id, doc.text, doc.words) for doc in docs])
+        return [sort_output(name, doc, tagged.spans) for doc, tagged in zip(docs, predicted, strict=True)]
+
+    return batch_source(name, find_batch)
+
+
+def batch_source(name: str, find_batch: Callable[[Sequence[Document]], list[SourceOutput]]) -> Source:
+    """A source that labels several documents at once, and only in this process: a model."""
+    return Source(name, lambda doc: find_batch([doc])[0], find_batch=find_batch, forkable=False)
+
+
+def sort_output(name: str, doc: Document, items: Iterable[Triple | Span]) -> SourceOutput:
+    """Spans of a document by kind: with a label, without one (unsure), or not aligned with the words."""
     spans: list[Span] = []
     unsure: list[Span] = []
     misaligned: list[Span] = []
     starts, ends = {start for start, _ in doc.words or ()}, {end for _, end in doc.words or ()}
-    for item in function(doc) or ():
+    for item in items:
         span = _check_span(name, doc, item)
         if doc.words is not None and not (span.start in starts and span.end in ends):
             misaligned.append(span)
@@ -256,18 +273,52 @@ def _check_span(name: str, doc: Document, item: Triple | Span) -> Span:
 def apply_stop_list(source: Source, stop: Iterable[str]) -> Source:
     """The same source without the spans of these surfaces, in any case. (`gazetteer_source` has its own `stop`.)
 
+    >>> from lacuner.annotate.patterns import regex_source
     >>> source = apply_stop_list(regex_source("PLACE", "Halden|Moss"), ["moss"])
     >>> [span.key for span in source.find(Document("1", "Halden, Moss")).spans]
     [(0, 6, 'PLACE')]
     """
-    return Source(source.name, partial(_find_unstopped, source.find, frozenset(map(normalise_surface, stop))))
+    return _transform(source, partial(_drop_stopped, frozenset(map(normalise_surface, stop))))
 
 
-def _find_unstopped(find: Callable[[Document], SourceOutput], stop: frozenset[str], doc: Document) -> SourceOutput:
+def rename_labels(source: Source, names: Mapping[str, str]) -> Source:
+    """The same source with some labels renamed; the others stay as they are.
+
+    >>> source = rename_labels(function_source("model", lambda doc: [(0, 4, "PER")]), {"PER": "PERSON"})
+    >>> source.find(Document("1", "Mara left.")).spans[0].label
+    'PERSON'
+    """
+    return _transform(source, partial(_rename, names))
+
+
+def _rename(names: Mapping[str, str], doc: Document, output: SourceOutput) -> SourceOutput:
+    def rename(spans: Iterable[Span]) -> list[Span]:
+        return [span._replace(label=names.get(span.label, span.label)) for span in spans]
+
+    return output._replace(
+        spans=rename(output.spans),
+        unsure=rename(output.unsure),
+        ambiguous=[tuple(rename(spans)) for spans in output.ambiguous],
+        misaligned=rename(output.misaligned),
+    )
+
+
+def _transform(source: Source, change: Callable[[Document, SourceOutput], SourceOutput]) -> Source:
+    """The same source with its output changed."""
+
+    def find(doc: Document) -> SourceOutput:
+        return change(doc, source.find(doc))
+
+    def find_batch(docs: Sequence[Document]) -> list[SourceOutput]:
+        return [change(doc, output) for doc, output in zip(docs, source.find_all(docs), strict=True)]
+
+    return Source(source.name, find, find_batch=find_batch, forkable=source.forkable)
+
+
+def _drop_stopped(stop: frozenset[str], doc: Document, output: SourceOutput) -> SourceOutput:
     def is_kept(span: Span) -> bool:
         return normalise_surface(doc.text[span.start : span.end]) not in stop
 
-    output = find(doc)
     return SourceOutput(
         spans=list(filter(is_kept, output.spans)),
         unsure=list(filter(is_kept, output.unsure)),

@@ -1,55 +1,27 @@
-"""`lacuner annotate`: weak labels from gazetteers and patterns (distant supervision)."""
+"""`lacuner annotate`: weak labels from gazetteers, patterns and models (distant supervision)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import chain, count
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option, echo
 
 from lacuner.cli.console import CorpusReader, log, log_lost, print_json, print_scores, print_table
-from lacuner.cli.options import InputOptions, Json, parse_pairs, refuse_overwriting
+from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+from lacuner.cli.sources import LabellingSources, SourceOptions
 from lacuner.corpus import write
 from lacuner.data import Document
-from lacuner.errors import ConfigError, CorpusError
+from lacuner.errors import CorpusError
 
 if TYPE_CHECKING:
-    from lacuner.annotate import Entry, EntryPrecision, LabellingStatistics, LintRow, Source
+    from lacuner.annotate import EntryPrecision, LabellingStatistics, LintRow
     from lacuner.annotate.report import AnnotationReport, ExampleSampler
     from lacuner.noise import Measurement, NoiseMeter
 
-PROBLEMS_SHOWN = 20
 SUSPICIOUS_SHOWN = 30
-
-
-@dataclass(frozen=True)
-class SourceOptions:
-    """Gazetteers, patterns and how they are matched; each field is an option of `lacuner annotate`."""
-
-    dictionary: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="Gazetteer (TSV, CSV, TXT, JSON, SPARQL). Repeatable.")
-    ] = None
-    dictionary_format: Annotated[
-        Literal["tsv", "csv", "txt", "jsonl", "json"] | None, Option(help="Default: from the file name.")
-    ] = None
-    dictionary_encoding: Annotated[str | None, Option(help="Gazetteer encoding. Default: detected.")] = None
-    label: Annotated[str | None, Option(help="Label of entries that have none.")] = None
-    map: Annotated[list[str] | None, Option(metavar="CLASS=LABEL", help="Label of a gazetteer class. Repeatable.")] = (
-        None
-    )
-    case: Annotated[
-        Literal["smart", "fold", "exact"], Option(help="smart: fold all but acronyms and common words.")
-    ] = "smart"
-    overlaps: Annotated[Literal["longest", "all"], Option(help="Overlapping matches to keep.")] = "longest"
-    spacing: Annotated[Literal["given", "tokens"], Option(help="tokens: `5 - FU` matches 5-FU.")] = "given"
-    stop: Annotated[list[Path] | None, Option(metavar="FILE", help="Stop list: one term per line. Repeatable.")] = None
-    regex: Annotated[
-        list[str] | None, Option(metavar="LABEL=PATTERN", help="Pattern; no label: unsure. Repeatable.")
-    ] = None
-    capitalised: Annotated[bool, Option("--capitalised", help="Mark other capitalised phrases as unsure.")] = False
 
 
 def annotate(
@@ -68,7 +40,7 @@ def annotate(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Create weak labels from gazetteers and patterns.
+    """Create weak labels from gazetteers, patterns and models.
 
     Matches are the longest ones that start and end at word boundaries. Text without a match is unknown, not negative.
     """
@@ -82,9 +54,7 @@ def annotate(
     from lacuner.processes import usable_cores
 
     format_of(out)  # fail early
-    refuse_overwriting(
-        {"--out": out, "--report": report}, corpus, gold, *(labelling.dictionary or ()), *(labelling.stop or ())
-    )
+    refuse_overwriting({"--out": out, "--report": report}, corpus, gold, *labelling.files())
     loaded = LabellingSources(labelling)
     reader = CorpusReader(corpus, inputs)
     gold_reader = CorpusReader(gold, inputs, complete=True) if gold else None
@@ -131,104 +101,6 @@ def annotate(
         print_json(report_json(annotation))
     else:
         _print_report(annotation, measurement, lint)
-
-
-class LabellingSources:
-    """The sources that the options name, in order of priority, gazetteers first; their problems are logged."""
-
-    def __init__(self, options: SourceOptions) -> None:
-        from lacuner.annotate import apply_stop_list, capitalised_source, read_stop_list, regex_source
-
-        if not (options.dictionary or options.regex or options.capitalised):
-            raise ConfigError("nothing to label with: give --dictionary, --regex or --capitalised")
-        self.sources: list[Source] = []
-        self.problems: list[str] = []
-        """Problems in the gazetteer files, one sentence each."""
-        self.documents: dict[Path, set[str]] = {}
-        """For each gazetteer file with terms for single documents: the ids of these documents."""
-        self.options = options
-        self.entries: list[Sequence[Entry]] = []
-        """The entries of each gazetteer that holds for all documents."""
-        self.stop = stop = frozenset().union(*[read_stop_list(file) for file in options.stop or []])
-        for file in options.dictionary or []:
-            self._add_gazetteer(file, options, stop)
-        for rule in options.regex or []:
-            label, _, pattern = rule.partition("=")
-            if not pattern:
-                raise ConfigError(f"--regex is written LABEL=PATTERN, not {rule!r}")
-            name = self._unique_name(f"regex {label.strip()}".strip())
-            self.sources.append(regex_source(label.strip(), pattern, name=name))
-        if options.capitalised:  # last: these spans have no type, so every other source has priority
-            self.sources.append(capitalised_source(name=self._unique_name("capitalised")))
-        if stop:  # gazetteers have applied it themselves
-            self.sources = [source if source.entries else apply_stop_list(source, stop) for source in self.sources]
-
-    def _add_gazetteer(self, file: Path, options: SourceOptions, stop: frozenset[str]) -> None:
-        from lacuner.annotate import gazetteer_source, load_gazetteer, per_document_source
-
-        gazetteer = load_gazetteer(
-            file,
-            label=options.label,
-            mapping=parse_pairs(options.map or [], "--map", "CLASS=LABEL") or None,
-            format=options.dictionary_format,
-            encoding=options.dictionary_encoding,
-        )
-        problems = [str(problem) for problem in gazetteer.problems]
-        for problem in problems[:PROBLEMS_SHOWN]:
-            log(problem)
-        if len(problems) > PROBLEMS_SHOWN:
-            log(f"{file}: {len(problems) - PROBLEMS_SHOWN:,} more problems, listed in the report (--report)")
-        self.problems += problems
-        matching: dict[str, Any] = {"case": options.case, "overlaps": options.overlaps, "spacing": options.spacing}
-        stems = [path.stem for path in options.dictionary or []]
-        name = file.stem if stems.count(file.stem) == 1 else str(file)
-        sources = []
-        if len(gazetteer.entries):
-            self.entries.append(gazetteer.entries)
-            sources.append(gazetteer_source(gazetteer.entries, name=self._unique_name(name), stop=stop, **matching))
-        if gazetteer.by_document:
-            name = self._unique_name(f"{name}, by document")
-            sources.append(per_document_source(gazetteer.by_document, name=name, stop=stop, **matching))
-            self.documents.setdefault(file, set()).update(gazetteer.by_document)
-        self.sources += sources
-        log(f"read {file}: {len(gazetteer):,} entries, {gazetteer.skipped:,} rows skipped{_format_unmatched(sources)}")
-
-    def write_gazetteer(self, out: Path) -> None:
-        """Write the entries of all gazetteers beside the labels, for a tagger that is trained on them."""
-        from lacuner.models.gazetteer import TaggerGazetteer, sidecar, write_sidecar
-
-        if not self.entries:
-            sidecar(out).unlink(missing_ok=True)  # of earlier labels in the same file
-            return
-        options = self.options
-        gazetteer = TaggerGazetteer(self.entries[0], case=options.case, spacing=options.spacing, stop=self.stop)
-        for entries in self.entries[1:]:
-            gazetteer = gazetteer.extend(entries)
-        log(f"wrote {write_sidecar(gazetteer, out)}: the gazetteer, for `lacuner train`")
-
-    def _unique_name(self, name: str) -> str:
-        """The name, with a number if another source has it."""
-        taken = {source.name for source in self.sources}
-        return next(unique for unique in chain([name], (f"{name} {n}" for n in count(2))) if unique not in taken)
-
-    def missing_documents(self, unseen: set[str]) -> list[str]:
-        """One sentence per gazetteer with terms for documents that did not occur in the corpus."""
-        sentences = []
-        for file, documents in self.documents.items():
-            if missing := sorted(documents & unseen):
-                share = f"{len(missing):,} of the {len(documents):,} documents it has terms for"
-                sentences.append(f"{file}: {share} are not in the corpus, the first is {missing[0]!r}")
-        return sentences
-
-
-def _format_unmatched(sources: list[Source]) -> str:
-    """How many entries are never matched, and why."""
-    counts = {
-        "stopped": sum(source.stopped for source in sources),
-        "empty after normalising": sum(source.empty for source in sources),
-    }
-    text = ", ".join(f"{skipped:,} {name}" for name, skipped in counts.items() if skipped)
-    return text and f"; {text}"
 
 
 def _collect(
