@@ -19,7 +19,7 @@ import pytest
 from lacuner.audit.issues import LabelIssue, new_issue
 from lacuner.data import Document, Span
 from lacuner.review.decisions import Decision
-from lacuner.review.queue import ReviewQueue, Sentence, decision_log, save_queue
+from lacuner.review.queue import ReviewQueue, Sentence, decision_log
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -140,16 +140,14 @@ class ReviewServer:
     """A server in a thread of this process, with the decisions that it wrote."""
 
     def __init__(self, run: Path, queue: ReviewQueue) -> None:
-        from lacuner.review.queue import open_queue
         from lacuner.review.server import FILES, Review, new_app, open_address
         from lacuner.review.session import ReviewSession
         from lacuner.serve.security import Access, new_server
 
-        save_queue(queue, run)
         self.run, self.queue, self.log = run, queue, decision_log(run)
         address = open_address(run / "review", "127.0.0.1", None)
         self.url, self.token = address.url, address.token
-        review = Review(ReviewSession(open_queue(run), self.log), str(run.name))
+        review = Review(ReviewSession(queue, self.log), str(run.name))
         self._server = new_server(new_app(review, Access(token=address.token, open_paths=frozenset(FILES))))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [address.listener]})
         self._thread.start()

@@ -1,15 +1,13 @@
-"""What a reviewer sees of a document: a part of its text with words and labels, and other mentions of a string.
+"""What a reviewer sees of a document: a part of its text with words and labels, and the evidence for an issue.
 
 All strings are made visible (`escape_control_characters`), which keeps their length, so offsets stay right.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lacuner.audit.issues import LabelIssue, normalise_space
 from lacuner.corpus.words import split_words, words_touching
 from lacuner.data import Document, Span
 from lacuner.reporting.html import escape_control_characters
@@ -17,10 +15,8 @@ from lacuner.reporting.html import escape_control_characters
 CONTEXT = 300
 """Characters shown on each side of a span."""
 MAX_CONTEXT = 20_000
-MENTIONS = 4
 _MENTION_CONTEXT = 40
-_MENTIONS_KEPT = 20
-"""Mentions of each string that are remembered as examples; all are counted."""
+_MAX_VALUE = 200
 
 
 def show(text: str) -> str:
@@ -62,62 +58,48 @@ def labels_in(doc: Document, spans: Iterable[Span], window: dict[str, Any]) -> l
     return [span for span in spans if span.start < last and first < span.end]
 
 
-class Mentions:
-    """All labeled mentions and label issues of each surface string.
+def show_evidence(
+    evidence: Mapping[str, Any], docs: Mapping[str, Document], besides: tuple[str, int] | None = None
+) -> dict[str, Any]:
+    """The evidence of an issue as the page shows it; other mentions with some text around them.
 
-    >>> doc = Document("1", "Mara left", spans=(Span(0, 4, "PER"),))
-    >>> Mentions([doc], []).describe("Mara", {"1": doc})["labeled"]
-    [('PER', 1)]
+    Evidence is free-form JSON: keys that are not known here are shown as text. `besides` is the document and start of
+    the span under review, which is not another mention.
+
+    >>> doc = Document("1", "Mara met Teel.")
+    >>> mention = {"document": "1", "start": 9, "end": 13, "label": "PER"}
+    >>> shown = show_evidence({"probability": 0.9, "mentions": [mention]}, {"1": doc})
+    >>> shown["probability"], shown["mentions"]
+    (0.9, [{'before': 'Mara met ', 'text': 'Teel', 'after': '.', 'label': 'PER'}])
     """
-
-    def __init__(self, docs: Iterable[Document], issues: Iterable[LabelIssue]) -> None:
-        self._counts: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
-        self._examples: defaultdict[str, list[tuple[str, Span]]] = defaultdict(list)
-        for doc, span in _labeled(docs):
-            surface = normalise_space(doc.text[span.start : span.end])
-            self._counts[surface][span.label] += 1
-            if len(self._examples[surface]) < _MENTIONS_KEPT:
-                self._examples[surface].append((doc.id, span))
-        for issue in issues:
-            if issue.kind == "missing":
-                surface = normalise_space(issue.text)
-                self._counts[surface][""] += 1
-                if len(self._examples[surface]) < _MENTIONS_KEPT:
-                    self._examples[surface].append((issue.doc_id, Span(issue.start, issue.end, "")))
-
-    def describe(self, text: str, docs: Mapping[str, Document], besides: tuple[str, int] = ("", -1)) -> dict[str, Any]:
-        """How often a string is labeled with each type, how often it is an issue without label, and examples.
-
-        `besides`: document and start of the mention that is under review.
-        """
-        surface = normalise_space(text)
-        counts: Mapping[str, int] = self._counts.get(surface, {})
-        labeled = sorted(((label, n) for label, n in counts.items() if label), key=lambda item: (-item[1], item[0]))
-        places = [place for place in self._examples.get(surface, ()) if (place[0], place[1].start) != besides]
-        examples = [_excerpt(docs[doc_id], span) for doc_id, span in _spread(places, MENTIONS)]
-        return {
-            "labeled": [(show(label), n) for label, n in labeled],
-            "unlabeled": counts.get("", 0),
-            "examples": examples,
-        }
+    rest = dict(evidence)
+    probability, unlabeled = (_number(rest.pop(name, None)) for name in ("probability", "unlabeled"))
+    entries = [row for row in _rows(rest.pop("gazetteer", None)) if "term" in row]
+    labeled = rest.pop("labeled", None)
+    places = [row for row in _rows(rest.pop("mentions", None)) if (row.get("document"), row.get("start")) != besides]
+    mentions = [_excerpt(row, docs) for row in places]
+    return {
+        "probability": probability,
+        "gazetteer": [(show(str(row["term"])), show(str(row.get("label", "")))) for row in entries],
+        "labeled": [(show(label), _number(n)) for label, n in labeled.items()] if isinstance(labeled, dict) else [],
+        "unlabeled": unlabeled,
+        "mentions": [mention for mention in mentions if mention is not None],
+        "other": [(show(str(name)), show(str(value))[:_MAX_VALUE]) for name, value in rest.items()],
+    }
 
 
-def _labeled(docs: Iterable[Document]) -> Iterator[tuple[Document, Span]]:
-    return ((doc, span) for doc in docs for span in doc.spans)
+def _number(value: Any) -> float | int | None:
+    return value if isinstance(value, int | float) else None
 
 
-def _spread(places: Sequence[tuple[str, Span]], number: int) -> list[tuple[str, Span]]:
-    """Some of the places: first one of each label, then others."""
-    first: dict[str, tuple[str, Span]] = {}
-    for place in places:
-        first.setdefault(place[1].label, place)
-    chosen = list(first.values())
-    chosen += [place for place in places if place not in chosen]
-    return chosen[:number]
+def _rows(value: Any) -> list[dict[str, Any]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _excerpt(doc: Document, span: Span) -> dict[str, Any]:
-    before = doc.text[max(0, span.start - _MENTION_CONTEXT) : span.start]
-    after = doc.text[span.end : span.end + _MENTION_CONTEXT]
-    shown = {"before": before, "text": doc.text[span.start : span.end], "after": after, "label": span.label}
-    return {name: show(text) for name, text in shown.items()}
+def _excerpt(row: dict[str, Any], docs: Mapping[str, Document]) -> dict[str, str] | None:
+    doc, start, end = docs.get(row.get("document", "")), row.get("start"), row.get("end")
+    if doc is None or not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= len(doc.text):
+        return None
+    before, after = doc.text[max(0, start - _MENTION_CONTEXT) : start], doc.text[end : end + _MENTION_CONTEXT]
+    text, label = doc.text[start : min(end, start + _MAX_VALUE)], str(row.get("label", ""))
+    return {name: show(t) for name, t in {"before": before, "text": text, "after": after, "label": label}.items()}

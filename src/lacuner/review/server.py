@@ -49,12 +49,11 @@ class Review:
 
 def new_app(review: Review, access: Access) -> App:
     """The application: the page, and one route per request. `access` says who may use it."""
-    from starlette.applications import Starlette
-    from starlette.routing import Route
+    from starlette.routing import Route, Router
 
     routes = [Route(path, _file_route(file), methods=["GET"]) for path, file in FILES.items()]
     routes += [Route(f"/api/{name}", _api_route(answer, review), methods=["POST"]) for name, answer in REQUESTS.items()]
-    return guard(Starlette(routes=routes), access)
+    return guard(Router(routes, redirect_slashes=False), access)
 
 
 def _file_route(file: Path) -> Callable[[Request], Any]:

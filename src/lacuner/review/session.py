@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from lacuner.audit.issues import KINDS, LabelIssue, normalise_space
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, LacunerError
-from lacuner.review.context import CONTEXT, Mentions, labels_in, show, text_window
+from lacuner.review.context import CONTEXT, labels_in, show, show_evidence, text_window
 from lacuner.review.decisions import Decision, DecisionLog, Edit, ReviewState, replay, sentence_target
 from lacuner.review.progress import RECENT, is_exhausted, judged_decisions, measure_precision
 from lacuner.review.queue import ReviewQueue, Sentence
@@ -60,7 +60,6 @@ class ReviewSession:
         self.sources = sorted({source for issue in queue.issues for source in issue.sources})
         self.sentences = [s for s in queue.sentences if len(queue.document(s.doc_id).text) <= MAX_SENTENCE]
         self._position = {issue.id: i for i, issue in enumerate(queue.issues)}
-        self._mentions = Mentions(queue.documents.values(), queue.issues)
         self._totals = _count_facets(queue.issues)
         self._state, self._seen = ReviewState(), 0
 
@@ -187,8 +186,7 @@ class ReviewSession:
             "current": [self._span_json(span) for span in issue.current],
             "score": issue.score,
             "sources": [show(source) for source in issue.sources],
-            "evidence": [(show(str(name)), _show_value(value)) for name, value in issue.evidence.items()],
-            "mentions": self._mentions.describe(issue.text, self.queue.documents, (doc.id, issue.start)),
+            "evidence": show_evidence(issue.evidence, self.queue.documents, (doc.id, issue.start)),
             "window": window,
             "labels": [self._span_json(span) for span in around],
             "equal": sum(other.id not in state.current for other in equal if other is not issue) + 1,
@@ -261,15 +259,6 @@ def _without_overlaps(sentence: Sentence) -> list[Span]:
         if not any(span.overlaps(other) for other in kept):
             kept.append(span)
     return sorted(kept)
-
-
-def _show_value(value: Any) -> Any:
-    """A piece of evidence: a number, or text."""
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, list | tuple):
-        return show(", ".join(str(item) for item in value))
-    return show(str(value))
 
 
 def parse_filter(row: Any, session: ReviewSession) -> Filter:

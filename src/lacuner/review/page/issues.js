@@ -8,12 +8,6 @@ import { markType } from "./types.js";
 const CONTEXT_STEP = 4;
 const CONTEXT = 300;
 const DONE = { accept: "accepted", reject: "rejected", change: "changed", skip: "skipped" };
-const EVIDENCE = {
-  probability: "model’s probability",
-  gazetteer: "gazetteer entry",
-  occurrences: "occurrences in the corpus",
-};
-
 export class IssueMode {
   constructor(app) {
     this.app = app;
@@ -172,29 +166,25 @@ export class IssueMode {
   }
 
   showEvidence() {
-    const { view } = this;
-    const { labeled, unlabeled, examples } = view.mentions;
-    const rows = view.evidence.map(([name, value]) => [EVIDENCE[name] ?? name, this.formatEvidence(name, value)]);
-    if (view.sources.length) rows.unshift(["source", view.sources.join(", ")]);
-    const counts = labeled.map(([label, count]) => `${count.toLocaleString("en")} × ${label}`);
-    if (unlabeled) counts.push(`${unlabeled.toLocaleString("en")} × in this queue without a label`);
-    if (counts.length) rows.push(["this string elsewhere", counts.join(", ")]);
+    const { sources, evidence } = this.view;
+    const count = (n, text) => `${n.toLocaleString("en")} × ${text}`;
+    const elsewhere = evidence.labeled.map(([label, n]) => count(n, label));
+    if (evidence.unlabeled) elsewhere.push(count(evidence.unlabeled, "not labeled"));
+    const rows = [
+      ["source", sources.join(", ")],
+      ["model’s probability", evidence.probability === null ? "" : evidence.probability.toFixed(3)],
+      ["gazetteer entry", evidence.gazetteer.map(([term, label]) => `${term} (${label})`).join(", ")],
+      ["this string in the corpus", elsewhere.join(", ")],
+      ...evidence.other,
+    ].filter(([, value]) => value !== "");
     byId("reasons").replaceChildren(
-      ...rows.filter(([, value]) => value !== "").flatMap(([name, value]) => [
-        element("dt", {}, name),
-        element("dd", {}, element("bdi", {}, value)),
-      ]),
+      ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, element("bdi", {}, value))]),
     );
     byId("mentions").replaceChildren(
-      ...examples.map(({ before, text, after, label }) =>
-        element("li", { dir: "auto" }, before, element("b", {}, text), after, " ", element("bdi", { class: "type" }, label || "no label")),
+      ...evidence.mentions.map(({ before, text, after, label }) =>
+        element("li", { dir: "auto" }, before, element("b", {}, text), after, " ", element("bdi", { class: "type" }, label)),
       ),
     );
-  }
-
-  formatEvidence(name, value) {
-    if (value === null) return name === "probability" ? "below the threshold" : "";
-    return typeof value === "number" && !Number.isInteger(value) ? value.toFixed(3) : String(value);
   }
 
   async decide(action, everywhere = false) {

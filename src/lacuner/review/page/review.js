@@ -50,7 +50,7 @@ function showBanner(text) {
 
 function setOffline(offline, hasUnsaved = false) {
   if (offline) {
-    const run = byId("run").textContent || "RUN";
+    const run = byId("run").title || "RUN";
     const unsaved = hasUnsaved ? " Your last decision is not saved yet; it is sent as soon as the server is back." : "";
     showBanner(`No connection to the server.${unsaved} Start it again: lacuner review ${run}`);
   } else if (isOffline) {
@@ -114,7 +114,10 @@ async function poll() {
 
 function showSummary(summary, run) {
   app.summary = summary;
-  if (run) byId("run").textContent = run;
+  if (run) {
+    byId("run").title = run;
+    byId("run").textContent = run.split("/").slice(-2).join("/");
+  }
   showTypes(app, (type) => mode.setType(type));
   const isSentences = mode === modes.sentences;
   const [done, skipped, total] = isSentences

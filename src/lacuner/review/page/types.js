@@ -16,7 +16,7 @@ export function showTypes(app, onChoose) {
     return button;
   });
   if (labels.length > BUTTONS) {
-    const other = element("button", { type: "button", id: "other-type", "aria-keyshortcuts": "t" }, element("kbd", {}, "t"), " other …");
+    const other = element("button", { type: "button", id: "other-type", "aria-keyshortcuts": "t" }, element("kbd", {}, "t"), " ", element("bdi", {}, "other …"));
     other.addEventListener("click", app.chooseType);
     buttons.push(other);
   }
@@ -32,8 +32,7 @@ export function markType(number, labels) {
   if (!other) return;
   const isOther = number !== null && number >= BUTTONS;
   other.setAttribute("aria-pressed", String(isOther));
-  const name = isOther ? element("bdi", {}, labels[number][0]) : "other …";
-  other.replaceChildren(element("kbd", {}, "t"), " ", name);
+  other.lastElementChild.textContent = isOther ? labels[number][0] : "other …";
 }
 
 /** Let the user choose among all types by typing a part of the name; null if the dialog is closed. */

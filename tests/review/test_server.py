@@ -1,0 +1,233 @@
+"""The requests of the review page, without a browser: what they answer, and what they refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuner.errors import ConfigError
+from lacuner.review.queue import decision_log
+from lacuner.review.server import FILES, Review, new_app, open_address, write_link
+from lacuner.review.session import ReviewSession
+from lacuner.serve.security import Access
+from tests.review.conftest import many_issues, small_queue
+
+pytest.importorskip("starlette", reason="extra `serve` is not installed")
+TOKEN = "t0ken"
+
+
+class Client:
+    """Sends requests to the application, without a network."""
+
+    def __init__(self, folder: Path, queue: Any = None) -> None:
+        self.queue = queue or small_queue()
+        self.log = decision_log(folder)
+        review = Review(ReviewSession(self.queue, self.log), "runs/first")
+        self.app = new_app(review, Access(token=TOKEN, open_paths=frozenset(FILES)))
+
+    def request(self, path: str, body: bytes = b"", method: str = "POST", token: str = TOKEN) -> tuple[int, bytes]:
+        headers = [(b"host", b"127.0.0.1:8000"), (b"authorization", f"Bearer {token}".encode())]
+        scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
+        scope |= {"headers": headers, "root_path": "", "scheme": "http", "http_version": "1.1"}
+        messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return messages.pop() if messages else {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        asyncio.run(self.app(scope, receive, send))
+        return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+
+    def post(self, name: str, status: int = 200, **row: Any) -> Any:
+        got, body = self.request(f"/api/{name}", json.dumps({"tab": "tab-1", **row}).encode())
+        assert got == status, body
+        return json.loads(body)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    return Client(tmp_path)
+
+
+def test_the_page_needs_no_token_and_has_no_data(client: Client) -> None:
+    for path, file in FILES.items():
+        assert client.request(path, method="GET", token="") == (200, file.read_bytes())
+    assert client.request("/api/summary", b"{}", token="")[0] == 401
+
+
+def test_the_page_has_no_inline_code_and_fetches_only_its_own_files() -> None:
+    assert len(FILES) == 11
+    for path, file in FILES.items():
+        text = file.read_text(encoding="utf-8")
+        assert "://" not in text.replace("http://www.w3.org/2000/svg", ""), path
+        assert "innerHTML" not in text and "insertAdjacentHTML" not in text and "eval(" not in text
+    html = FILES["/"].read_text(encoding="utf-8")
+    assert (
+        html.count("<script") == 1
+        and "<style" not in html
+        and " style=" not in html
+        and " on" not in html.split("<body>")[0]
+    )
+
+
+PATHS = [
+    "/..",
+    "/../server.py",
+    "/%2e%2e/server.py",
+    "/..\\server.py",
+    "//etc/passwd",
+    "/page/index.html",
+    "/index.html",
+]
+PATHS += ["/review.js/", "/review.js\0", "/" + "a" * 10_000, "/api", "/api/", "/api/../review.js", "/static", "/docs"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_route_takes_a_path(client: Client, path: str) -> None:
+    for method in ("GET", "POST"):
+        assert client.request(path, b"{}", method)[0] in (404, 405)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE"])
+def test_only_post_changes_anything(client: Client, method: str) -> None:
+    assert client.request("/api/undo", b"{}", method)[0] == 405
+
+
+@pytest.mark.parametrize("body", [b"", b"x", b"[]", b"1", b"[" * 100_000, b'"a"', b"\xff"])
+def test_what_is_not_a_request_is_refused(client: Client, body: bytes) -> None:
+    for name in ("issue", "decide", "label", "undo", "sentence", "summary"):
+        status, answer = client.request(f"/api/{name}", body)
+        assert status == 400 and json.loads(answer)["error"]
+    assert client.log.read() == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"issue": None, "action": "accept"},
+        {"issue": "../../etc/passwd", "action": "accept"},
+        {"action": "undo"},
+        {"action": "label_sentence"},
+        {"action": "no such action"},
+        {"action": ["accept"]},
+        {"action": "change", "span": {"start": 0, "end": 4, "type": 99}},
+        {"action": "change", "span": {"start": 0, "end": 4, "type": "PERSON"}},
+        {"action": "change", "span": {"start": 4, "end": 4, "type": 0}},
+        {"action": "change", "span": {"start": 0, "end": 10**9, "type": 0}},
+        {"action": "change", "span": {"start": -1, "end": 4, "type": 0}},
+        {"action": "change", "span": {"start": True, "end": 4, "type": 0}},
+        {"action": "change", "span": [0, 4, 0]},
+        {"action": "accept", "expected": "1"},
+        {"action": "accept", "filter": {"kind": "x"}},
+        {"action": "accept", "filter": {"label": 99}},
+        {"action": "accept", "filter": []},
+        {"action": "accept", "tab": "x" * 101},
+        {"action": "accept", "tab": 7},
+    ],
+)
+def test_what_is_not_a_decision_is_refused(client: Client, row: dict[str, Any]) -> None:
+    assert client.post("decide", 400, **{"issue": client.queue.issues[0].id, **row})["error"]
+    assert client.log.read() == []
+
+
+def test_a_decision_answers_with_the_next_issue(client: Client) -> None:
+    first, second, *_ = client.queue.issues
+    answer = client.post("decide", issue=first.id, action="accept")
+    assert answer["number"] == 1 and answer["issue"]["id"] == second.id
+    assert answer["summary"]["decided"] == 1
+    assert client.log.read()[0].reviewer == "tab-1"
+
+
+def test_of_two_tabs_the_first_wins(client: Client) -> None:
+    issue = client.queue.issues[0].id
+    client.post("decide", issue=issue, action="accept")
+    conflict = client.post("decide", 409, issue=issue, action="reject", tab="tab-2")
+    assert conflict["error"] == "another tab has decided this meanwhile" and conflict["summary"]["version"] == 1
+    client.post("decide", issue=issue, action="reject", tab="tab-2", expected=1)
+    assert [decision.action for decision in client.log.read()] == ["accept", "reject"]
+
+
+def test_a_repeated_request_is_answered_like_the_first(client: Client) -> None:
+    issue = client.queue.issues[0].id
+    first = client.post("decide", issue=issue, action="accept", everywhere=True)
+    again = client.post("decide", issue=issue, action="accept", everywhere=True)
+    assert (again["number"], again["decided"]) == (first["number"], first["decided"]) == (1, 3)
+    undone = [client.post("undo", number=1)["undone"] for _ in range(2)]
+    assert undone[0] == undone[1]
+    assert [decision.action for decision in client.log.read()] == ["accept", "undo"]
+
+
+def test_decisions_of_other_processes_are_seen(client: Client) -> None:
+    version = client.post("summary")["version"]
+    assert client.post("summary", version=version) == {"version": 0}
+    decision_log(client.log.path.parent.parent).append(client.queue.decide(client.queue.issues[0].id, "skip"))
+    answer = client.post("summary", version=version)
+    assert answer["version"] == 1 and answer["summary"]["skipped"] == 1
+
+
+def test_a_full_disk_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    issue = client.queue.issues[0].id
+    monkeypatch.setattr(os, "fsync", refuse)
+    assert "No space left on device" in client.post("decide", 500, issue=issue, action="accept")["error"]
+
+
+def test_every_issue_is_found_once_in_order(tmp_path: Path) -> None:
+    client = Client(tmp_path, many_issues(30))
+    seen = [client.post("issue", filter={})["issue"]["id"]]
+    while (issue := client.post("decide", issue=seen[-1], action="skip")["issue"]) is not None:
+        seen.append(issue["id"])
+    assert seen == [issue.id for issue in client.queue.issues]
+    assert client.post("issue", filter={"status": "skipped"})["issue"]["id"] == seen[0]
+    assert client.post("issue", filter={"status": "skipped"}, before=seen[0])["issue"]["id"] == seen[-1]
+
+
+def test_filters_combine(client: Client) -> None:
+    def found(**row: Any) -> list[str]:
+        ids: list[str] = []
+        issue = client.post("issue", filter=row)["issue"]
+        while issue is not None and issue["id"] not in ids:
+            ids.append(issue["id"])
+            issue = client.post("issue", filter=row, after=issue["id"])["issue"]
+        return [client.queue.issue(id_).text for id_ in ids]
+
+    assert found(kind="missing", label=2) == ["Halden"] * 3
+    assert found(source=0) == ["Halden", "Mara Teel", "Tuesday"]
+    assert found(search="HALDEN  on", kind="wrong_boundary") == ["Mara Teel"]
+    assert found(search="reports/4") == ["李小"]
+    assert found(search="nowhere") == []
+    client.post("decide", issue=client.queue.issues[0].id, action="accept")
+    assert found(status="decided") == ["Halden"]
+
+
+def test_the_address_stays_the_same_and_is_private(tmp_path: Path) -> None:
+    with open_address(tmp_path, "127.0.0.1", None).listener as listener:
+        first = json.loads((tmp_path / "server.json").read_text())
+        assert first["port"] == listener.getsockname()[1]
+    second = open_address(tmp_path, "127.0.0.1", None)
+    assert second.url == f"http://127.0.0.1:{first['port']}/#token={first['token']}"
+    other = open_address(tmp_path, "127.0.0.1", None)  # the port is taken
+    assert other.token == second.token and other.url != second.url
+    link = write_link(second, tmp_path)
+    for path in (link, tmp_path / "server.json"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert second.url in link.read_text()
+    for address in (second, other):
+        address.listener.close()
+    (tmp_path / "server.json").write_text('{"port": 80, "token": "short"}')
+    third = open_address(tmp_path, "127.0.0.1", None)
+    assert len(third.token) == 43
+    third.listener.close()
+    with pytest.raises(ConfigError, match="--allow-remote"):
+        open_address(tmp_path, "0.0.0.0", None)
