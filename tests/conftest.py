@@ -29,13 +29,20 @@ settings.load_profile("lacuner")
 
 
 @pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening a network connection fails the test."""
+def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a network connection fails the test; an integration test may talk to its own server on 127.0.0.1."""
+    connect = socket.socket.connect
+    may_use_loopback = request.node.get_closest_marker("integration") is not None
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a test opened a network connection")
 
-    monkeypatch.setattr(socket.socket, "connect", refuse)
+    def connect_to_loopback(own: socket.socket, address: Any) -> None:
+        if not may_use_loopback or not isinstance(address, tuple) or address[0] != "127.0.0.1":
+            refuse()
+        connect(own, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect_to_loopback)
     monkeypatch.setattr(socket, "create_connection", refuse)
 
 

@@ -20,8 +20,9 @@ from lacuner.data import Document
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import AnyTagger
-from lacuner.serve.app import MAX_TEXTS, Service, ServiceSettings
+from lacuner.serve.app import MAX_TEXTS, Service
 from lacuner.serve.page import render_demo
+from lacuner.serve.settings import ServiceSettings
 from tests.hostile.test_html import HOSTILE, PLAIN, Page
 from tests.models.test_tagger import new_tagger, words
 from tests.strategies import texts as any_text
@@ -204,7 +205,7 @@ def test_the_schema_is_complete(client: TestClient) -> None:
     schema = client.get("/openapi.json").json()
     assert sorted(schema["paths"]) == ["/health", "/metrics", "/predict"]
     statuses = set(schema["paths"]["/predict"]["post"]["responses"])
-    assert statuses == {"200", "400", "403", "408", "413", "422", "429", "503"}
+    assert statuses == {"200", "400", "403", "408", "413", "422", "429", "431", "503"}
     assert "://" not in json.dumps(schema), "it refers to nothing on other sites"
 
 

@@ -104,6 +104,11 @@ def test_sizes_are_limited() -> None:
     assert request({**OWN, "content-length": "-1"})[0] == 400
 
 
+def test_headers_are_limited() -> None:
+    assert request({**OWN, "x": "y" * 16_000})[0] == 200
+    assert request({**OWN, "x": "y" * 17_000})[0] == 431
+
+
 def test_headers_that_decide_occur_once() -> None:
     assert request([*OWN.items(), ("Host", "evil.example")])[0] == 400
     assert request([*OWN.items(), ("Authorization", "Bearer x")])[0] == 400

@@ -16,6 +16,7 @@ from lacuner.cli.options import FormatName, InputOptions, Json, refuse_overwriti
 from lacuner.corpus import words_of, write
 from lacuner.data import Document
 from lacuner.errors import ConfigError
+from lacuner.evaluate.threshold import check_threshold
 from lacuner.reporting.entities import EntityPage
 
 
@@ -48,7 +49,6 @@ def predict(
     Matches of the gazetteer that the model was trained with are tagged too.
     """
     from lacuner.models.storage import load_with_entries
-    from lacuner.models.tagger import check_threshold
 
     refuse_overwriting({"--out": out, "--html": html}, corpus, *(dictionary or ()))
     check_threshold(threshold)

@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from lacuner.cli.console import log
 from lacuner.errors import ConfigError
+from lacuner.evaluate.threshold import check_threshold
 
 
 def serve(
@@ -39,13 +40,12 @@ def serve(
     Matches of the gazetteer that the model was trained with are tagged too. SIGTERM or Ctrl-C ends the service when all
     accepted requests are answered.
     """
-    from lacuner.models.tagger import check_threshold
     from lacuner.serve.security import listen, require_extra
 
     require_extra()
-    from lacuner.serve.app import ServiceSettings
     from lacuner.serve.server import address_of
     from lacuner.serve.server import serve as run_service
+    from lacuner.serve.settings import ServiceSettings
 
     check_threshold(threshold)
     if no_gazetteer and dictionary:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from lacuner.data import Document
+from lacuner.errors import ConfigError
 from lacuner.evaluate.align import align
 from lacuner.evaluate.scores import Count
 
@@ -33,3 +34,14 @@ def tune_threshold(gold: Iterable[Document], predicted: Iterable[Document]) -> t
     order = np.argsort(np.abs(THRESHOLDS - 0.5), kind="stable")
     best = order[np.argmax(f1[order])]
     return float(THRESHOLDS[best]), Count(int(correct[best]), int(correct[best] + wrong[best]), total)
+
+
+def check_threshold(threshold: float | None) -> None:
+    """Refuse a threshold that is not a probability between 0 and 1.
+
+    >>> check_threshold(1.5)
+    Traceback (most recent call last):
+    lacuner.errors.ConfigError: a threshold must be between 0 and 1, not 1.5
+    """
+    if threshold is not None and not 0 < threshold < 1:
+        raise ConfigError(f"a threshold must be between 0 and 1, not {threshold}")

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from lacuner.data import Document, Span
-from lacuner.errors import ConfigError
+from lacuner.evaluate.threshold import check_threshold
 from lacuner.models.gazetteer import TaggerGazetteer, merge_spans
 from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
@@ -104,17 +104,6 @@ def predict_all(model: Model, docs: Sequence[Document]) -> list[Document]:
     """
     assert isinstance(model.head, HasThreshold)
     return list(Tagger(model).predict(docs, threshold=LOWEST_THRESHOLD))
-
-
-def check_threshold(threshold: float | None) -> None:
-    """Refuse a threshold that is not a probability between 0 and 1.
-
-    >>> check_threshold(1.5)
-    Traceback (most recent call last):
-    lacuner.errors.ConfigError: a threshold must be between 0 and 1, not 1.5
-    """
-    if threshold is not None and not 0 < threshold < 1:
-        raise ConfigError(f"a threshold must be between 0 and 1, not {threshold}")
 
 
 def add_matches(doc: Document, gazetteer: TaggerGazetteer) -> Document:

@@ -8,9 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
@@ -27,34 +25,12 @@ from lacuner.serve.batching import BatchQueue, OverloadedError
 from lacuner.serve.metrics import Metrics
 from lacuner.serve.page import demo_headers, render_demo
 from lacuner.serve.security import Access, App, Message, RefusedError, guard
+from lacuner.serve.settings import ServiceSettings
 
 MAX_TEXTS = 1_000
 """Texts per request, at most."""
 MAX_REQUESTS = 512
 """Requests that a worker reads or answers at the same time, at most."""
-
-
-@dataclass(frozen=True)
-class ServiceSettings:
-    """Where the service listens, what it loads, and its limits."""
-
-    run: Path
-    """Run folder or model folder."""
-    gazetteer: bool = True
-    """Whether the tagger's gazetteer is used."""
-    dictionary: tuple[Path, ...] = ()
-    """Files with further gazetteer entries."""
-    threshold: float | None = None
-    """Decision threshold of requests that have none; None: the model's own."""
-    host: str = "127.0.0.1"
-    names: frozenset[str] = frozenset()
-    """Host names that the service answers to, beside addresses and localhost."""
-    max_bytes: int = 256_000
-    """Bytes per request."""
-    max_seconds: float = 30.0
-    """Time for a request to arrive, and again for its prediction."""
-    max_queue: int = 1_000_000
-    """Characters that may wait for the model."""
 
 
 def _refuse_surrogates(text: str) -> str:
@@ -116,6 +92,7 @@ _PROBLEMS = {
     408: "The request did not arrive in time.",
     413: "The request has too many bytes.",
     422: "The request does not fit the schema.",
+    431: "The headers have too many bytes.",
     429: "Too many requests wait: try again after the seconds in `Retry-After`.",
     503: "The service is stopping, or the prediction took too long.",
 }
@@ -127,6 +104,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 class Service:
     """A tagger behind HTTP. `app` is the ASGI application.
 
+    >>> from pathlib import Path
     >>> from lacuner.models.lookup import LookupTagger
     >>> from starlette.testclient import TestClient
     >>> service = Service(LookupTagger({"Halden": "PLACE"}), ServiceSettings(Path("run")))

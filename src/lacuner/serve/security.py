@@ -268,6 +268,8 @@ def _without_port(host: str) -> str:
 
 def _single_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by name; those that decide about access may occur only once."""
+    if sum(len(name) + len(value) for name, value in headers) > MAX_HEADERS:  # uvicorn limits only what comes in pieces
+        raise RefusedError(431, f"the headers of a request may have at most {MAX_HEADERS:,} bytes")
     single: dict[str, str] = {}
     for name, value in headers:
         key = name.decode("latin-1").lower()

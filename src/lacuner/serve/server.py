@@ -13,21 +13,23 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lacuner.errors import LacunerError
-from lacuner.models.storage import load_with_entries
 from lacuner.processes import usable_cores, watch_parent
-from lacuner.serve.app import Service, ServiceSettings
 from lacuner.serve.metrics import FOLDER_VARIABLE
 from lacuner.serve.security import MAX_HEADERS
+from lacuner.serve.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from lacuner.serve.app import Service
 
 HEADER_SECONDS = 10.0
 """Time for the headers of a request to arrive."""
@@ -36,6 +38,8 @@ MAX_CONNECTIONS = 1_000
 """Open connections of a worker, at most; further ones get 503."""
 DRAIN_SECONDS = 1.0
 """Time between SIGTERM and the end of listening, in which `/health` says 503 and every answer closes its connection."""
+LAST_REQUEST_SECONDS = 0.5
+"""Time between the end of listening and the closing of idle connections: requests that are on their way arrive."""
 RESTART_SECONDS = 1.0
 """Least time between two starts of a worker that dies."""
 
@@ -98,11 +102,33 @@ class GracefulServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.draining = True
         await asyncio.sleep(DRAIN_SECONDS)
+        await self._stop_listening(sockets or [])
+        await asyncio.sleep(LAST_REQUEST_SECONDS)
         await super().shutdown(sockets)
+
+    async def _stop_listening(self, sockets: list[socket.socket]) -> None:
+        """Close the listening sockets, after the connections that wait in them have been accepted."""
+        copies = [listener.dup() for listener in sockets]
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        for listener in copies:
+            listener.setblocking(False)
+            with listener, suppress(BlockingIOError):
+                while True:
+                    accepted, _ = listener.accept()
+                    accepted.setblocking(False)
+                    await loop.connect_accepted_socket(self._new_protocol, accepted)
+
+    def _new_protocol(self) -> TimedProtocol:
+        return TimedProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 def run_worker(settings: ServiceSettings, listener: socket.socket, log: Log, on_ready: Callable[[], None]) -> None:
     """Load the tagger and answer requests until SIGTERM or SIGINT; all accepted requests are answered."""
+    from lacuner.models.storage import load_with_entries  # here: the parent of workers needs no torch
+    from lacuner.serve.app import Service
+
     tagger = load_with_entries(settings.run, gazetteer=settings.gazetteer, dictionary=settings.dictionary)
     service = Service(tagger, settings)
     config = uvicorn.Config(
