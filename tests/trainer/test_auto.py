@@ -162,6 +162,19 @@ def test_the_encoder_has_a_say(tmp_path: Path) -> None:
         assert auto._encoder_name(asked) == name
 
 
+@pytest.mark.integration
+def test_reviewed_documents_are_gold(tmp_path: Path) -> None:
+    """Complete documents among the weak ones: gold if there are enough of them, weak documents otherwise."""
+    reviewed = [*DEMO.train[:40], *WEAK[40:]]
+    identity, said = run(tmp_path / "many", weak=reviewed)
+    assert identity["recipe"] == "needle"
+    assert {role: data["documents"] for role, data in identity["data"].items()} == {"weak": 110, "gold": 40}
+    assert run(tmp_path / "many", weak=reviewed)[0] == identity
+    identity, said = run(tmp_path / "few", "models=1", weak=[*DEMO.train[:5], *WEAK[5:]])
+    assert identity["recipe"] == "ensemble" and identity["data"]["weak"]["documents"] == 150
+    assert not any("ignoring" in line for line in said)
+
+
 def test_gold_alone_is_supervised(tmp_path: Path) -> None:
     identity, _ = run(tmp_path, gold=DEMO.train[:30])
     assert identity["recipe"] == "supervised"

@@ -14,6 +14,7 @@ import typer
 from lacuner import __version__
 from lacuner.cli import (
     annotate,
+    apply,
     audit,
     augment,
     bench,
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train.train,
     "predict": predict.predict,
     "evaluate": evaluate.evaluate,
+    "apply": apply.apply,
     "export": export.export,
     "bench": bench.bench,
     "audit issues": audit.issues,

@@ -6,6 +6,7 @@ names that recipe, with the reasons under `why`. A run that was started earlier 
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -82,6 +83,21 @@ def choose_recipe(
     if unused:
         log(f"  The recommended {' and '.join(unused)} conflicts with your settings and is ignored.")
     return advice, config
+
+
+def complete_as_gold(splits: Splits) -> Splits:
+    """The complete documents of weak as gold, beside those that are incomplete: a reviewer has labeled them all.
+
+    >>> weak = [Document("1", "Mara left", complete=True), Document("2", "Teel came")]
+    >>> moved = complete_as_gold(Splits(weak=weak))
+    >>> [doc.id for doc in moved.weak], [doc.id for doc in moved.gold]
+    (['2'], ['1'])
+    """
+    weak = splits.weak or ()
+    complete = [doc for doc in weak if doc.complete]
+    if not complete or len(complete) == len(weak):  # if all are, the labels themselves are said to be complete
+        return splits
+    return replace(splits, weak=[doc for doc in weak if not doc.complete], gold=[*(splits.gold or ()), *complete])
 
 
 def auto_encoder_name(auto: AutoSettings) -> str:

@@ -15,7 +15,14 @@ from lacuner.models.tagger import Tagger
 from lacuner.recipes import RECIPES, find_recipe
 from lacuner.techniques.hidden_entries import OperatingPoint, read_operating_point
 from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
-from lacuner.trainer.auto import AUTO, auto_encoder_name, choose_config_encoder, choose_recipe, read_auto_settings
+from lacuner.trainer.auto import (
+    AUTO,
+    auto_encoder_name,
+    choose_config_encoder,
+    choose_recipe,
+    complete_as_gold,
+    read_auto_settings,
+)
 from lacuner.trainer.comparison import SystemScore, compare_with_gazetteer, tune_with_gazetteer
 from lacuner.trainer.labels import check_labels
 from lacuner.training.callbacks import TrainingCallback
@@ -82,12 +89,15 @@ def train(  # noqa: PLR0913
 
     The tagger uses the `gazetteer` beside its model, and the model folder contains it.
     """
-    docs_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
     stored = value_of_first(lambda: stored_identity(Path(out))) or {}
     why = stored.get("why")  # the reasons for a recipe are not part of what identifies the run
     if recipe == AUTO:
-        advice, config = choose_recipe(splits, config, stored, log)
+        with_gold = complete_as_gold(splits)
+        advice, config = choose_recipe(with_gold, config, stored, log)
         recipe, why = advice.recipe, why if stored else advice.model_dump(mode="json")
+        if "gold" in RECIPES[recipe].NEEDS:  # otherwise complete documents are trained on among the weak ones
+            splits = with_gold
+    docs_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
     check_needs(recipe, docs_by_role)
     module = RECIPES[recipe]
     for role in [role for role in docs_by_role if role not in (*module.NEEDS, "dev")]:

@@ -1,0 +1,50 @@
+"""`lacuner apply`: decisions of a reviewer and a weak corpus become a better corpus."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option, echo
+
+from lacuner.cli.console import log, log_lost, print_json, read_splits
+from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+
+
+def apply(
+    decisions: Annotated[Path, Argument(metavar="DECISIONS", help="Run folder that was reviewed, or decisions.jsonl.")],
+    weak: Annotated[list[Path], Argument(metavar="WEAK...", help="The weak labels that were reviewed, in that order.")],
+    out: Annotated[Path, Option("--out", help="Corpus with the decisions applied (.jsonl keeps everything).")],
+    *,
+    json: Json = False,
+    inputs: InputOptions,
+) -> None:
+    """Apply decisions to the weak labels.
+
+    Accepted spans get the source `review`, rejected ones are ruled out, and sentences that were labeled completely are
+    complete documents, which `lacuner train --recipe auto` uses as gold.
+    """
+    from lacuner.corpus import write
+    from lacuner.errors import CorpusError
+    from lacuner.models.gazetteer import read_sidecars, write_sidecar
+    from lacuner.review.apply import apply_decisions
+    from lacuner.review.decisions import DecisionLog
+    from lacuner.review.queue import decision_log
+
+    refuse_overwriting({"--out": out}, decisions, *weak)
+    decided = decision_log(decisions) if decisions.is_dir() else DecisionLog(decisions)
+    if not decided.path.is_file():
+        raise CorpusError("there are no decisions here: `lacuner review` writes them", file=decided.path)
+    result = apply_decisions(read_splits({"weak": weak}, inputs)["weak"], decided.read())
+    log_lost(result.lost, "apply")
+    log_lost(write(result.docs, out), f"write {out}")
+    gazetteer = read_sidecars(weak)
+    if gazetteer is not None:
+        log(f"gazetteer for training: {write_sidecar(gazetteer, out)}")
+    counts = {key: getattr(result, key) for key in ("added", "confirmed", "removed", "rejected", "completed")}
+    if json:
+        print_json({"out": str(out), "documents": len(result.docs), **counts, "lost": dict(result.lost)})
+        return
+    echo(
+        f"{result.added:,} entities added, {result.confirmed:,} labels confirmed, {result.removed:,} removed, "
+        f"{result.rejected:,} spans ruled out, {result.completed:,} documents complete"
+    )
+    echo(f"corpus: {out}")
