@@ -159,7 +159,7 @@ def test_the_encoder_has_a_say(tmp_path: Path) -> None:
         (AutoSettings(file=tmp_path / "c.toml"), "hf:x"),
         (AutoSettings(settings=("train.epochs=2",)), "auto"),
     ):
-        assert auto._encoder_name(asked) == name
+        assert auto.auto_encoder_name(asked) == name
 
 
 @pytest.mark.integration
