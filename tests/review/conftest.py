@@ -19,6 +19,7 @@ import pytest
 from lacuner.audit.issues import LabelIssue, new_issue
 from lacuner.data import Document, Span
 from lacuner.review.decisions import Decision
+from lacuner.review.next_round import NextRound
 from lacuner.review.queue import ReviewQueue, Sentence, decision_log
 from tests.conftest import ROOT
 
@@ -139,7 +140,7 @@ class Tab:
 class ReviewServer:
     """A server in a thread of this process, with the decisions that it wrote."""
 
-    def __init__(self, run: Path, queue: ReviewQueue) -> None:
+    def __init__(self, run: Path, queue: ReviewQueue, next_round: NextRound | None = None) -> None:
         from lacuner.review.server import FILES, Review, new_app, open_address
         from lacuner.review.session import ReviewSession
         from lacuner.serve.security import Access, new_server
@@ -147,7 +148,7 @@ class ReviewServer:
         self.run, self.queue, self.log = run, queue, decision_log(run)
         address = open_address(run / "review", "127.0.0.1", None)
         self.url, self.token = address.url, address.token
-        review = Review(ReviewSession(queue, self.log), str(run.name))
+        review = Review(ReviewSession(queue, self.log), run, next_round or NextRound([]), ("lacuner apply",))
         self._server = new_server(new_app(review, Access(token=address.token, open_paths=frozenset(FILES))))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [address.listener]})
         self._thread.start()
@@ -178,12 +179,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[[ReviewQueue], ReviewServer]]:
+def serve(tmp_path: Path) -> Iterator[Callable[..., ReviewServer]]:
     """Start servers that stop at the end of the test."""
     servers: list[ReviewServer] = []
 
-    def start(queue: ReviewQueue) -> ReviewServer:
-        servers.append(ReviewServer(tmp_path / f"run{len(servers)}", queue))
+    def start(queue: ReviewQueue, next_round: NextRound | None = None) -> ReviewServer:
+        servers.append(ReviewServer(tmp_path / f"run{len(servers)}", queue, next_round))
         return servers[-1]
 
     yield start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from lacuner.data import Document, Span
+from lacuner.review.next_round import NextRound
 from lacuner.review.queue import ReviewQueue, decision_log, save_queue
 from tests.review.conftest import ReviewServer, Tab, many_issues, small_queue
 
@@ -423,3 +425,18 @@ def test_a_long_queue_costs_no_more_than_a_short_one(serve: Serve, open_tab: Ope
         sizes.append(sum(page_bytes))
     assert sizes[1] < sizes[0] + 3_000
     assert sizes[1] < 80_000
+
+
+def test_the_next_round_starts_from_the_page(serve: Callable[..., ReviewServer], open_tab: OpenTab) -> None:
+    program = [sys.executable, "-u", "-c", "import sys; print('epoch', sys.argv[1]); sys.exit(sys.argv[1] == '3')"]
+    tab = open_tab(serve(small_queue(), NextRound([["1"], ["2"]], program)).url)
+    tab.press("a", "n")
+    assert tab.text("round-summary") == "1 issues are decided and 0 sentences are labeled."
+    assert tab.text("round-commands") == "lacuner apply"
+    tab.press("Enter")
+    tab.wait_for("round-progress", "Finished.")
+    tab.press("Escape", "a")
+    assert tab.text("progress-text") == "2 of 9 decided"
+    failing = open_tab(serve(small_queue(), NextRound([["1"], ["3"], ["4"]], program)).url)
+    failing.press("n", "Enter")
+    failing.wait_for("round-progress", "Failed at command 2 of 3: epoch 3")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lacuner.errors import ConfigError
+from lacuner.review.next_round import NextRound
 from lacuner.review.queue import decision_log
 from lacuner.review.server import FILES, Review, new_app, open_address, write_link
 from lacuner.review.session import ReviewSession
@@ -28,7 +29,7 @@ class Client:
     def __init__(self, folder: Path, queue: Any = None) -> None:
         self.queue = queue or small_queue()
         self.log = decision_log(folder)
-        review = Review(ReviewSession(self.queue, self.log), "runs/first")
+        review = Review(ReviewSession(self.queue, self.log), Path("runs/first"), NextRound([]))
         self.app = new_app(review, Access(token=TOKEN, open_paths=frozenset(FILES)))
 
     def request(self, path: str, body: bytes = b"", method: str = "POST", token: str = TOKEN) -> tuple[int, bytes]:

@@ -40,6 +40,7 @@ def issues(
     """
     from lacuner.audit.cross_fitting import CrossFitOptions, cross_fit_settings
     from lacuner.audit.issues import count_kinds
+    from lacuner.review.next_round import describe_inputs
     from lacuner.review.prepare import prepare_review
     from lacuner.trainer.train import load_recipe_config
     from lacuner.training.run_folder import stored_identity
@@ -49,7 +50,8 @@ def issues(
     config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], None, settings)
     splits = Splits(**read_splits(files, inputs))
     entries = _gazetteer_entries(run, weak)
-    queue = prepare_review(splits, run, CrossFitOptions(recipe, config, folds, seed), entries, log)
+    origin = describe_inputs(weak, dev, [text for text in settings if text.startswith("encoder.")], inputs.arguments())
+    queue = prepare_review(splits, run, CrossFitOptions(recipe, config, folds, seed), entries, log, origin)
     if json:
         counts = {"documents": len(queue.documents), "issues": count_kinds(queue.issues), "groups": len(queue.groups)}
         print_json({"run": str(run), **counts, "calibrated_on": queue.facts["calibrated_on"]})

@@ -29,27 +29,29 @@ def review(
     Every decision is written to RUN/review/decisions.jsonl at once. Ctrl-C ends the review; the same command continues.
     """
     from lacuner.processes import lock_folder
-    from lacuner.review.queue import FOLDER, decision_log, open_queue
-    from lacuner.review.server import FILES, Review, new_app, open_address, write_link
-    from lacuner.review.session import ReviewSession
+    from lacuner.review.queue import FOLDER
+    from lacuner.review.server import FILES, new_app, new_review, open_address, write_link
     from lacuner.serve.security import Access, require_extra, run_server
 
     require_extra()
-    queue, log, folder = open_queue(run), decision_log(run), run / FOLDER
+    opened, folder = new_review(run), run / FOLDER
+    decisions = opened.session.log.path
     with lock_folder(folder):
-        session = ReviewSession(queue, log)
         address = open_address(folder, host, port, allow_remote)
-        app = new_app(Review(session, str(run)), Access(host, address.token, open_paths=frozenset(FILES)))
+        app = new_app(opened, Access(host, address.token, open_paths=frozenset(FILES)))
         link = write_link(address, folder)
         if json:
-            print_json({"url": address.url, "decisions": str(log.path)})
+            print_json({"url": address.url, "decisions": str(decisions)})
         else:
-            echo(f"review page: {address.url}\ndecisions: {log.path}\nCtrl-C ends the review.")
+            echo(f"review page: {address.url}\ndecisions: {decisions}\nCtrl-C ends the review.")
         if browser:
             webbrowser.open(link.resolve().as_uri())
-        with suppress(KeyboardInterrupt):
-            run_server(app, address.listener)
-        link.unlink(missing_ok=True)
+        try:
+            with suppress(KeyboardInterrupt):
+                run_server(app, address.listener)
+        finally:
+            opened.next_round.stop()
+            link.unlink(missing_ok=True)
     if not json:
-        summary = session.summary()
-        echo(f"{summary['decided']:,} of {summary['issues']:,} issues are decided: {log.path}")
+        summary = opened.session.summary()
+        echo(f"{summary['decided']:,} of {summary['issues']:,} issues are decided: {decisions}")

@@ -1,8 +1,9 @@
 """From a weak corpus to a review queue: cross-fitting, label issues, sentences to label."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.cross_fitting import DEFAULT_OPTIONS, CrossFitOptions, cross_fit
@@ -22,10 +23,12 @@ def prepare_review(
     options: CrossFitOptions = DEFAULT_OPTIONS,
     gazetteer: Iterable[Entry] = (),
     log: Callable[[str], None] = quiet,
+    inputs: Mapping[str, Any] | None = None,
 ) -> ReviewQueue:
     """Find the label issues of `splits.weak`, and write the queue into `run_folder`.
 
-    The models are kept in the folder as well: the same call, interrupted or not, trains none of them twice.
+    `inputs` say where the documents came from, for the commands of the next round (`lacuner.review.next_round`). The
+    models are kept in the folder as well: the same call, interrupted or not, trains none of them twice.
     """
     weak = number_equal_ids(splits.weak or ())
     fit = cross_fit(replace(splits, weak=weak), run_folder / FOLDER / MODELS, options, log)
@@ -39,6 +42,7 @@ def prepare_review(
         "seed": options.seed,
         "calibrated_on": fit.calibrated_on,
         "calibration": None if curve is None else curve.as_json(),
+        "inputs": dict(inputs or {}),
     }
     sentences = useful_sentences(weak, fit.predictions, curve)
     queue = build_queue(weak, issues, sentences, gazetteer=gazetteer, facts=facts)

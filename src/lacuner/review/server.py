@@ -20,6 +20,8 @@ from lacuner.data import Span
 from lacuner.errors import ConfigError, LacunerError
 from lacuner.review.context import CONTEXT, MAX_CONTEXT, show
 from lacuner.review.decisions import ACTIONS, Action
+from lacuner.review.next_round import NextRound, format_commands, next_folder, plan_round
+from lacuner.review.queue import decision_log, open_queue
 from lacuner.review.session import ConflictError, ReviewSession, parse_filter
 from lacuner.serve.security import Access, App, guard, listen, new_token
 
@@ -40,11 +42,21 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class Review:
-    """What the requests are about: a session, the name of the run, and the commands of the next round."""
+    """What the requests are about: a session, the run folder, and the next round."""
 
     session: ReviewSession
-    run: str
+    run: Path
+    next_round: NextRound
     commands: tuple[str, ...] = ()
+    """The commands of the next round, to be shown."""
+
+
+def new_review(run: Path) -> Review:
+    """The review of a run folder, with the decisions so far."""
+    session = ReviewSession(open_queue(run), decision_log(run))
+    inputs = session.queue.facts.get("inputs")
+    commands = plan_round(run, inputs if isinstance(inputs, dict) else {})
+    return Review(session, run, NextRound(commands), tuple(format_commands(commands, next_folder(run))))
 
 
 def new_app(review: Review, access: Access) -> App:
@@ -165,9 +177,13 @@ def answer_undo(review: Review, row: Row) -> Answer:
     return _with_summary(review, **facts)
 
 
-def answer_round(review: Review, _: Row) -> Answer:
-    """The commands of the next round."""
-    return _with_summary(review, commands=[show(command) for command in review.commands])
+def answer_round(review: Review, row: Row) -> Answer:
+    """The commands of the next round and how far they are; `start`: run them."""
+    if row.get("start") is True:
+        review.next_round.start()
+    progress = review.next_round.progress()
+    progress["line"] = show(progress["line"])
+    return _with_summary(review, commands=[show(command) for command in review.commands], progress=progress)
 
 
 REQUESTS: dict[str, Callable[[Review, Row], Answer]] = {
@@ -182,7 +198,7 @@ REQUESTS: dict[str, Callable[[Review, Row], Answer]] = {
 
 
 def _with_summary(review: Review, **facts: Any) -> Answer:
-    return {"run": show(review.run), "summary": review.session.summary(), **facts}
+    return {"run": show(str(review.run)), "summary": review.session.summary(), **facts}
 
 
 def _text(row: Row, name: str) -> str | None:

@@ -334,3 +334,4 @@ restoreFilters();
 if (matchMedia("(max-width: 760px)").matches) for (const id of ["filters", "keys"]) byId(id).open = false;
 setInterval(poll, POLL_MILLISECONDS);
 await switchTo(mode === modes.issues ? "issues" : "sentences");
+performance.mark("first issue"); // for measurements

@@ -1,0 +1,147 @@
+"""The next round: apply the decisions to the weak labels, train on the result, and find its label issues."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from lacuner.review.queue import DOCUMENTS, FOLDER
+
+Command = list[str]
+"""A command without the name of the program: `["train", "--weak", ...]`."""
+REVIEWED = "reviewed.jsonl"
+_MAX_LINE = 300
+
+
+def describe_inputs(
+    weak: Iterable[Path], dev: Path | None, settings: Iterable[str], arguments: Iterable[str]
+) -> dict[str, Any]:
+    """What the commands of the next round need to know about the inputs of this one, as JSON.
+
+    `settings` are those of the encoder; `arguments` say how the files are read.
+
+    >>> describe_inputs([Path("/data/weak.jsonl")], None, ['encoder.name="tiny"'], [])["weak"]
+    ['/data/weak.jsonl']
+    """
+    return {
+        "weak": [str(path.resolve()) for path in weak],
+        "dev": None if dev is None else str(dev.resolve()),
+        "settings": list(settings),
+        "arguments": list(arguments),
+    }
+
+
+def plan_round(run: Path, inputs: Mapping[str, Any]) -> list[Command]:
+    """The commands of the next round. It goes to a new run folder: `runs/a` is followed by `runs/a-2`.
+
+    >>> inputs = describe_inputs([], None, [], [])
+    >>> [shlex.join(command) for command in plan_round(Path("runs/a-2"), inputs)][1]
+    'train --weak runs/a-2/review/reviewed.jsonl --out runs/a-3'
+    """
+    weak = [path for path in _strings(inputs.get("weak")) if Path(path).exists()]
+    reading = _strings(inputs.get("arguments"))
+    if not weak:  # they have moved, or came from a pipe; the queue has the same documents
+        weak, reading = [str(run / FOLDER / DOCUMENTS)], []
+    reviewed, following = str(run / FOLDER / REVIEWED), str(next_folder(run))
+    options = ["--dev", _relative(str(inputs["dev"]))] if inputs.get("dev") else []
+    for setting in _strings(inputs.get("settings")):
+        options += ["--set", setting]
+    return [
+        ["apply", str(run), *map(_relative, weak), "--out", reviewed, *reading],
+        ["train", "--weak", reviewed, *options, "--out", following],
+        ["audit", "issues", following, "--weak", reviewed, *options],
+    ]
+
+
+def next_folder(run: Path) -> Path:
+    """The run folder of the next round.
+
+    >>> [next_folder(Path(run)).name for run in ("first", "first-2", "a-b")]
+    ['first-2', 'first-3', 'a-b-2']
+    """
+    match = re.fullmatch(r"(.*)-([1-9][0-9]{0,5})", run.name)
+    name, number = (match[1], int(match[2])) if match else (run.name, 1)
+    return run.with_name(f"{name}-{number + 1}")
+
+
+def format_commands(commands: Sequence[Command], following: Path) -> list[str]:
+    """The commands as a user would type them, with the review that follows.
+
+    >>> format_commands([["train", "--out", "a b"]], Path("a b"))
+    ["lacuner train --out 'a b'", "lacuner review 'a b'"]
+    """
+    return [shlex.join(["lacuner", *command]) for command in [*commands, ["review", str(following)]]]
+
+
+def _strings(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _relative(path: str) -> str:
+    """A path as seen from here, if it is below here."""
+    with suppress(ValueError):
+        return str(Path(path).relative_to(Path.cwd()))
+    return path
+
+
+class NextRound:
+    """Runs commands one after the other in the background, and knows how far they are.
+
+    >>> NextRound([]).progress()
+    {'state': 'not started', 'command': 0, 'commands': 0, 'line': ''}
+    """
+
+    def __init__(self, commands: Sequence[Command], program: Sequence[str] = (sys.executable, "-m", "lacuner")) -> None:
+        self._commands, self._program = list(commands), list(program)
+        self._state: Literal["not started", "running", "finished", "failed", "stopped"] = "not started"
+        self._number, self._line = 0, ""
+        self._child: subprocess.Popen[str] | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Run the commands, unless they are running; after a failure they run again, and what was finished resumes."""
+        if self._state != "running":
+            self._state, self._number, self._line = "running", 0, ""
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+
+    def progress(self) -> dict[str, Any]:
+        """State, number of the command that is running, and the last line that it printed."""
+        facts = {"state": self._state, "command": self._number, "commands": len(self._commands)}
+        return facts | {"line": self._line}
+
+    def stop(self) -> None:
+        """End the commands; a training continues from its last checkpoint when it is started again."""
+        if self._state == "running":
+            self._state = "stopped"
+            if self._child is not None:
+                self._child.terminate()
+            if self._thread is not None:
+                self._thread.join()
+
+    def _run(self) -> None:
+        for number, command in enumerate(self._commands, 1):
+            self._number = number
+            if self._state != "running" or not self._run_command(command):
+                self._state = "stopped" if self._state == "stopped" else "failed"
+                return
+        self._state = "finished"
+
+    def _run_command(self, command: Command) -> bool:
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        # a session of its own: Ctrl-C reaches the server only, which then ends the command properly
+        with subprocess.Popen(
+            [*self._program, *command], encoding="utf-8", errors="replace", start_new_session=True, **pipes
+        ) as child:
+            self._child = child
+            for line in child.stdout or ():
+                if line.strip():
+                    self._line = line.strip()[:_MAX_LINE]
+        return child.returncode == 0
