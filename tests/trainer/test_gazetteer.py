@@ -47,6 +47,27 @@ def test_another_gazetteer_is_another_run(tmp_path: Path) -> None:
         run(tmp_path / "run", entries=ENTRIES[1:])
 
 
+@pytest.mark.integration
+def test_without_dev_gold_is_scored_by_models_that_were_not_trained_on_it(tmp_path: Path) -> None:
+    config = load_config(RECIPES["wsl"].Config, settings=["train.epochs=2", "encoder.name=tiny"])
+    gazetteer = TaggerGazetteer(ENTRIES)
+
+    def run_with(gold: int, lines: list[str]) -> TrainingResult:
+        splits = Splits(weak=WEAK, gold=DEMO.dev[:gold])
+        return train("wsl", splits, tmp_path / str(gold), config, log=lines.append, gazetteer=gazetteer)
+
+    lines: list[str] = []
+    result = run_with(24, lines)
+    assert result.comparison is not None and any("each trained without a part of gold" in line for line in lines)
+    assert [row.system for row in result.comparison] == ["gazetteer alone", "model alone", "both"]
+    assert {row.count.gold for row in result.comparison} == {sum(len(doc.spans) for doc in DEMO.dev[:24])}
+    assert not (tmp_path / "24" / "comparison").exists(), "the models of the comparison are not kept"
+    again: list[str] = []
+    assert run_with(24, again).comparison == result.comparison and "this run is already finished" in again
+    few: list[str] = []
+    assert run_with(10, few).comparison is None and "20 to 500 documents as --gold" in "\n".join(few)
+
+
 def doc(label: str) -> Document:
     return Document("1", "Mara left", spans=(Span(0, 4, label),))
 

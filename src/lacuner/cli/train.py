@@ -88,7 +88,7 @@ def train(
     if issues is not None:
         _print_issues(issues, out)
     if comparison is not None:
-        _print_comparison(comparison)
+        _print_comparison(comparison, bool(dev))
     elif trained.estimate is not None and not dev:
         _print_estimate(trained.estimate, gazetteer is not None)
     if issues is not None and not dev and not gold:
@@ -123,8 +123,8 @@ def _find_gazetteer(
     return gazetteer
 
 
-def _print_comparison(rows: list[SystemScore]) -> None:
-    """A table of gazetteer, model and both on dev, and a sentence if the model does not help."""
+def _print_comparison(rows: list[SystemScore], on_dev: bool) -> None:
+    """A table of gazetteer, model and both on dev or gold, and a sentence if the model does not help."""
     cells = [
         (
             row.system,
@@ -133,7 +133,8 @@ def _print_comparison(rows: list[SystemScore]) -> None:
         )
         for row in rows
     ]
-    print_table("\nOn dev", ("", "P", "R", "F1", "95 % interval of F1"), cells)
+    where = "On dev" if on_dev else "On gold, each part by a model that was trained on the rest"
+    print_table(f"\n{where}", ("", "P", "R", "F1", "95 % interval of F1"), cells)
     by_system = {row.system: row.count.f1 for row in rows}
     if by_system["both"] <= by_system["gazetteer alone"]:
         echo(f"The model does not improve on the gazetteer. {_ADVICE}")

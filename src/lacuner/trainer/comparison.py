@@ -1,8 +1,11 @@
 """Is the model better than the gazetteer it was trained from? Scores of the gazetteer, the model, and both."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from lacuner.atomic import atomic_write
 from lacuner.data import Document
 from lacuner.evaluate.scores import Count
 from lacuner.evaluate.significance import f1_interval, sentence_counts
@@ -10,11 +13,18 @@ from lacuner.evaluate.threshold import tune_threshold
 from lacuner.models.gazetteer import TaggerGazetteer, merge_spans
 from lacuner.models.tagger import Tagger, predict_all
 from lacuner.models.types import HasThreshold
+from lacuner.training.dataset import assign_folds
+
+FILE = "comparison.json"
+FOLDS = 3
+MIN_GOLD, MAX_GOLD = 20, 500
+"""Gold documents between which models are trained on parts of gold to be scored on the rest. With fewer, the parts are
+too small; with more, it takes too long, and there is enough gold to keep some as dev."""
 
 
 @dataclass(frozen=True)
 class SystemScore:
-    """Counts of one system on dev, and the 95 % interval of its F1 (bootstrap over documents)."""
+    """Counts of one system on gold sentences, and the 95 % interval of its F1 (bootstrap over documents)."""
 
     system: str
     count: Count
@@ -24,13 +34,56 @@ class SystemScore:
 
 def compare_with_gazetteer(tagger: Tagger, dev: Sequence[Document]) -> list[SystemScore]:
     """Scores of the tagger's gazetteer alone, its model alone, and both, on dev."""
+    return [_score(system, dev, docs) for system, docs in _predict_systems(tagger, dev).items()]
+
+
+def compare_on_gold(train: Callable[[int, list[Document]], Tagger], gold: Sequence[Document]) -> list[SystemScore]:
+    """Scores on gold that is trained on: each document is scored by a model that was trained on the other parts.
+
+    `train` returns the tagger of a fold, trained on the given documents.
+    """
+    folds = assign_folds(gold, FOLDS)
+    held_out: list[Document] = []
+    predicted: dict[str, list[Document]] = {}
+    for fold in range(FOLDS):
+        tagger = train(fold, [doc for doc, own in zip(gold, folds, strict=True) if own != fold])
+        docs = [doc for doc, own in zip(gold, folds, strict=True) if own == fold]
+        held_out += docs
+        for system, own_docs in _predict_systems(tagger, docs).items():
+            predicted.setdefault(system, []).extend(own_docs)
+    return [_score(system, held_out, docs) for system, docs in predicted.items()]
+
+
+def _predict_systems(tagger: Tagger, docs: Sequence[Document]) -> dict[str, list[Document]]:
     assert tagger.gazetteer is not None
-    matched = match_gazetteer(tagger.gazetteer, dev)
-    model = list(Tagger(tagger.model).predict(dev))
-    both = list(tagger.predict(dev))
+    return {
+        "gazetteer alone": match_gazetteer(tagger.gazetteer, docs),
+        "model alone": list(Tagger(tagger.model).predict(docs)),
+        "both": list(tagger.predict(docs)),
+    }
+
+
+def write_comparison(rows: Sequence[SystemScore], folder: Path) -> None:
+    """Keep a comparison on gold in a run folder: to make it again, models would have to be trained."""
+    facts = [{"system": row.system, **vars(row.count), "low": row.low, "high": row.high} for row in rows]
+    with atomic_write(folder / FILE) as stream:
+        stream.write((json.dumps(facts, indent=1) + "\n").encode())
+
+
+def read_comparison(folder: Path) -> list[SystemScore] | None:
+    """The comparison in a run folder; None if there is none.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_comparison([SystemScore("both", Count(1, 2, 3), 0.1, 0.7)], Path(folder))
+    ...     read_comparison(Path(folder))[0].count.f1
+    0.4
+    """
+    if not (folder / FILE).exists():
+        return None
+    facts = json.loads((folder / FILE).read_bytes())
     return [
-        _score(name, dev, docs)
-        for name, docs in {"gazetteer alone": matched, "model alone": model, "both": both}.items()
+        SystemScore(row.pop("system"), low=row.pop("low"), high=row.pop("high"), count=Count(**row)) for row in facts
     ]
 
 

@@ -1,13 +1,15 @@
 """Train a recipe, from documents to a finished run folder."""
 
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from types import ModuleType
 
 from lacuner.config import Config, load_config
-from lacuner.data import Splits
-from lacuner.errors import ConfigError
+from lacuner.data import Document, Splits
+from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.encoders import parse_encoder_name
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.storage import AnyTagger, load, save
@@ -23,7 +25,17 @@ from lacuner.trainer.auto import (
     complete_as_gold,
     read_auto_settings,
 )
-from lacuner.trainer.comparison import SystemScore, compare_with_gazetteer, tune_with_gazetteer
+from lacuner.trainer.comparison import (
+    FOLDS,
+    MAX_GOLD,
+    MIN_GOLD,
+    SystemScore,
+    compare_on_gold,
+    compare_with_gazetteer,
+    read_comparison,
+    tune_with_gazetteer,
+    write_comparison,
+)
 from lacuner.trainer.labels import check_labels
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.distributed import is_first, value_of_first
@@ -40,7 +52,7 @@ class TrainingResult:
     label_issues: LabelIssues | None
     """For a recipe that uses weak labels: what the model finds and they lack, and labels that it disagrees with."""
     comparison: list[SystemScore] | None = None
-    """With a gazetteer and dev: scores of the gazetteer, the model, and both."""
+    """With a gazetteer: scores of the gazetteer, the model, and both, on dev or on gold (by `compare_on_gold`)."""
     estimate: OperatingPoint | None = None
     """Without dev, from recipes that hide names: what the model is expected to add to the labels."""
 
@@ -118,12 +130,11 @@ def train(  # noqa: PLR0913
             log("this run is already finished")
             tagger = load(Path(out) / "model")
         else:
-            tagger = module.train(Splits(**data), config, run)
-            if isinstance(tagger, Tagger) and gazetteer is not None:
-                tagger.gazetteer = gazetteer
-                if data.get("dev") and tunes_threshold(config):
-                    tune_with_gazetteer(tagger, data["dev"])
+            tagger = _train_tagger(module, data, config, run, gazetteer)
             save(tagger, run.model_folder)
+        comparison = None
+        if isinstance(tagger, Tagger) and tagger.gazetteer is not None:
+            comparison = _compare(tagger, module, data, config, run)
         if not is_first():
             return TrainingResult(tagger, run, None)
         issues = None
@@ -133,7 +144,49 @@ def train(  # noqa: PLR0913
             write_missing_names(issues, run.folder / "label_issues.tsv")
         if not finished:
             run.finish({"labels": list(tagger.labels)})
-    comparison = None
-    if isinstance(tagger, Tagger) and tagger.gazetteer is not None and data.get("dev"):
-        comparison = compare_with_gazetteer(tagger, data["dev"])
     return TrainingResult(tagger, run, issues, comparison, read_operating_point(run.folder))
+
+
+def _train_tagger(
+    module: ModuleType, data: dict[str, list[Document]], config: Config, run: Run, gazetteer: TaggerGazetteer | None
+) -> AnyTagger:
+    """Train a recipe, and add the gazetteer to its tagger."""
+    tagger: AnyTagger = module.train(Splits(**data), config, run)
+    if isinstance(tagger, Tagger) and gazetteer is not None:
+        tagger.gazetteer = gazetteer
+        if data.get("dev") and tunes_threshold(config):
+            tune_with_gazetteer(tagger, data["dev"])
+    return tagger
+
+
+def _compare(
+    tagger: Tagger, module: ModuleType, data: dict[str, list[Document]], config: Config, run: Run
+) -> list[SystemScore] | None:
+    """Compare gazetteer, model and both on dev; without dev on gold, by models trained on parts of it."""
+    gold = data.get("gold", [])
+    if data.get("dev"):
+        return compare_with_gazetteer(tagger, data["dev"])
+    if not gold or run.finished:
+        return read_comparison(run.folder)
+    if not MIN_GOLD <= len(gold) <= MAX_GOLD:
+        run.log(f"to compare model and gazetteer, give --dev, or {MIN_GOLD} to {MAX_GOLD} documents as --gold")
+        return None
+    run.log(f"comparing model and gazetteer: {FOLDS} more models, each trained without a part of gold")
+
+    def train_part(fold: int, docs: list[Document]) -> Tagger:
+        part = {**data, "gold": docs}
+        identity = run_identity(run.identity["recipe"], run.seed, config, part)
+        fold_run = Run(run.folder / "comparison" / str(fold), identity)
+        with fold_run.locked():
+            trained = _train_tagger(module, part, config, fold_run, tagger.gazetteer)
+        assert isinstance(trained, Tagger)
+        return trained
+
+    try:
+        rows = compare_on_gold(train_part, gold)
+    except TrainingError as error:
+        run.log(f"no comparison of model and gazetteer: without a part of gold, {error}")
+        return None
+    write_comparison(rows, run.folder)
+    shutil.rmtree(run.folder / "comparison", ignore_errors=True)
+    return rows
