@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from lacuner.annotate.gazetteer.entries import Entry
@@ -20,7 +21,7 @@ from lacuner.data import Document
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import AnyTagger
-from lacuner.serve.app import MAX_TEXTS, Service
+from lacuner.serve.app import MAX_TEXTS, ErrorAnswer, PredictAnswer, Service
 from lacuner.serve.page import render_demo
 from lacuner.serve.settings import ServiceSettings
 from tests.hostile.test_html import HOSTILE, PLAIN, Page
@@ -82,6 +83,37 @@ def test_offsets_are_exact_for_any_text(client: TestClient, text: str) -> None:
     assert document["spans"] and all(
         f"{text} Halden {text}"[span["start"] : span["end"]] == span["text"] == "Halden" for span in document["spans"]
     )
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=5),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values, max_size=3),
+    max_leaves=6,
+)
+bodies = st.fixed_dictionaries(
+    {"texts": json_values | st.text(max_size=9) | st.lists(st.text(max_size=9), max_size=3)},
+    optional={"threshold": st.none() | st.floats(0, 1) | json_values, "other": json_values},
+)
+
+
+@given(body=bodies | json_values)
+def test_any_json_is_answered_as_the_schema_says(client: TestClient, body: Any) -> None:
+    answer = client.post("/predict", content=json.dumps(body), headers={"content-type": "application/json"})
+    threshold = body.get("threshold") if isinstance(body, dict) else None
+    texts = body.get("texts") if isinstance(body, dict) else None
+    valid = (
+        isinstance(body, dict)
+        and set(body) <= {"texts", "threshold"}
+        and all(is_unicode(text) for text in (texts if isinstance(texts, list) else [texts]))
+        and (threshold is None or (type(threshold) is float and 0 < threshold < 1))
+    )
+    assert answer.status_code == (200 if valid else 422), body
+    model = PredictAnswer if valid else ErrorAnswer
+    assert model.model_validate_json(answer.content, strict=True, extra="forbid")
+
+
+def is_unicode(value: object) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 @pytest.mark.parametrize(
