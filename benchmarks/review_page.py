@@ -89,7 +89,7 @@ def main(number: int = ISSUES) -> None:
                 page.evaluate(_WATCH)
                 for i in range(DECISIONS):
                     page.keyboard.press(KEYS[i % len(KEYS)])
-                    page.wait_for_selector("body:not([aria-busy])")
+                    page.wait_for_selector("body:not([data-busy])")
                 print(describe("decision, from key to next question", page.evaluate("window.times")))
                 browser.close()
         finally:

@@ -51,8 +51,11 @@ def small_queue() -> ReviewQueue:
     one, two, three, four, five = docs.values()
     one.spans = (place(one, "Mara", "PERSON"), place(one, "Halden", "PERSON"))
     five.spans = (place(five, "Tuesday", "PERSON"),)
+    mentions = [{"document": one.id, "start": 15, "end": 21, "label": "PERSON"}]
+    evidence = {"gazetteer": [{"term": "Halden", "label": "PERSON"}], "labeled": {"PERSON": 1}, "unlabeled": 3}
+    evidence |= {"probability": 0.97, "mentions": mentions}
     issues = [
-        new_issue("missing", one, place(one, "Halden", "PLACE", 1), (), 0.93, {"probability": 0.97}),
+        new_issue("missing", one, place(one, "Halden", "PLACE", 1), (), 0.93, evidence),
         new_issue("wrong_type", one, place(one, "Halden", "PLACE"), one.spans[1:], 0.91, {"probability": 0.95}),
         new_issue("wrong_boundary", one, place(one, "Mara Teel", "PERSON"), one.spans[:1], 0.9, {"probability": 0.9}),
         new_issue("missing", two, place(two, "Halden", "PLACE"), (), 0.88, {"probability": 0.9}),
@@ -95,7 +98,7 @@ class Tab:
         """Press keys one after the other; each time wait until the page has the answer of the server."""
         for key in keys:
             self.page.keyboard.press(key)
-            self.page.wait_for_selector("body:not([aria-busy])")
+            self.page.wait_for_selector("body:not([data-busy])")
         return self
 
     def text(self, id_: str) -> str:
@@ -206,7 +209,7 @@ def open_tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
         tabs.append(tab)
         tab.page.goto(url)
         tab.page.wait_for_selector("#types button")
-        tab.page.wait_for_selector("body[data-mode]:not([aria-busy])")
+        tab.page.wait_for_selector("body[data-mode]:not([data-busy])")
         return tab
 
     yield open_

@@ -51,8 +51,16 @@ def test_accept_reject_and_skip(tab: Tab, server: ReviewServer) -> None:
     assert [decision.action for decision in server.decisions()] == ["accept", "reject", "skip"]
     assert [decision.edits[0].issue for decision in server.decisions()] == [server.issue(i).id for i in range(3)]
     assert tab.text("progress-text") == "2 of 9 decided, 1 skipped"
-    assert tab.text("precision").startswith("1 of 2 suggestions were right: 50 % (9 % to 91 %)")
+    assert tab.text("precision").startswith("1 of 2 issues were real: 50 % (9 % to 91 %)")
     assert tab.page.evaluate("document.activeElement.id") == "question"
+
+
+def test_the_evidence_is_shown(tab: Tab) -> None:
+    assert tab.text("reasons").split("\n") == [
+        *("source", "model", "model’s probability", "0.970", "gazetteer entry", "Halden (PERSON)"),
+        *("this string in the corpus", "1 × PERSON, 3 × not labeled"),
+    ]
+    assert tab.text("mentions") == "Mara Teel left Halden on Tuesday. Later Teel met the council … PERSON"
 
 
 def test_every_kind_of_issue_says_what_a_key_does(tab: Tab, server: ReviewServer) -> None:
@@ -370,7 +378,7 @@ def test_the_page_says_when_to_stop(serve: Serve, open_tab: OpenTab) -> None:
     tab.press(*"x" * 19)
     assert not tab.page.locator("#advice").is_visible()
     tab.press("x")
-    assert tab.text("advice").startswith("Of the last 20 suggestions only 0 were right (at most 16 %")
+    assert tab.text("advice").startswith("Of the last 20 issues only 0 were real (at most 16 %")
 
 
 def test_offsets_are_converted_in_one_place(tab: Tab) -> None:
@@ -431,7 +439,7 @@ def test_the_next_round_starts_from_the_page(serve: Callable[..., ReviewServer],
     program = [sys.executable, "-u", "-c", "import sys; print('epoch', sys.argv[1]); sys.exit(sys.argv[1] == '3')"]
     tab = open_tab(serve(small_queue(), NextRound([["1"], ["2"]], program)).url)
     tab.press("a", "n")
-    assert tab.text("round-summary") == "1 issues are decided and 0 sentences are labeled."
+    assert tab.text("round-summary") == "Decided issues: 1. Labeled sentences: 0."
     assert tab.text("round-commands") == "lacuner apply"
     tab.press("Enter")
     tab.wait_for("round-progress", "Finished.")

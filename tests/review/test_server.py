@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from lacuner.audit.issues import new_issue
+from lacuner.data import Span
 from lacuner.errors import ConfigError
 from lacuner.review.next_round import NextRound
-from lacuner.review.queue import decision_log
+from lacuner.review.queue import ReviewQueue, decision_log
 from lacuner.review.server import FILES, Review, new_app, open_address, write_link
 from lacuner.review.session import ReviewSession
 from lacuner.serve.security import Access
@@ -232,3 +234,37 @@ def test_the_address_stays_the_same_and_is_private(tmp_path: Path) -> None:
     third.listener.close()
     with pytest.raises(ConfigError, match="--allow-remote"):
         open_address(tmp_path, "0.0.0.0", None)
+
+
+def test_decisions_settle_issues_beside_them(client: Client) -> None:
+    one = client.queue.document("reports/1")
+    longer = {"start": one.text.index("council"), "end": one.text.index("Halden.") + 6, "type": 0}
+    inside = new_issue("missing", one, Span(longer["start"], longer["start"] + 7, "COMPANY"), (), 0.3)
+    queue = ReviewQueue(
+        (*client.queue.issues, inside), client.queue.documents, client.queue.sentences, client.queue.labels
+    )
+    client = Client(client.log.path.parent.parent, queue)
+    answer = client.post("decide", issue=queue.issues[0].id, action="change", span=longer)
+    assert answer["summary"]["decided"] == 1 and answer["summary"]["settled"] == 1
+    assert client.post("issue", filter={"status": "settled"})["issue"]["id"] == inside.id
+    client.post("undo")
+    assert client.post("summary")["summary"]["settled"] == 0
+    client.post("label", sentence=0, spans=[])
+    assert client.post("summary")["summary"]["settled"] == 4, "all issues of a sentence that is labeled completely"
+    client.post("undo")
+    client.post("decide", issue=queue.issues[0].id, action="reject")
+    assert client.post("summary")["summary"]["settled"] == 0, "the rejected string does not contain the other"
+
+
+def test_a_sentence_starts_from_what_was_decided(client: Client) -> None:
+    one = client.queue.document("reports/1")
+
+    def spans() -> list[tuple[str, str]]:
+        rows = client.post("sentence", at=0)["sentence"]["spans"]
+        return [(one.text[row["start"] : row["end"]], row["label"]) for row in rows]
+
+    assert spans() == [("Mara Teel", "PERSON")]
+    client.post("decide", issue=client.queue.issues[0].id, action="accept")
+    assert spans() == [("Mara Teel", "PERSON"), ("Halden", "PLACE")]
+    client.post("decide", issue=client.queue.issues[2].id, action="change")  # nothing there is an entity
+    assert spans() == [("Halden", "PLACE")]

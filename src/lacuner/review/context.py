@@ -100,6 +100,7 @@ def _excerpt(row: dict[str, Any], docs: Mapping[str, Document]) -> dict[str, str
     doc, start, end = docs.get(row.get("document", "")), row.get("start"), row.get("end")
     if doc is None or not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= len(doc.text):
         return None
-    before, after = doc.text[max(0, start - _MENTION_CONTEXT) : start], doc.text[end : end + _MENTION_CONTEXT]
+    first, last = max(0, start - _MENTION_CONTEXT), min(len(doc.text), end + _MENTION_CONTEXT)
+    before, after = "…" * (first > 0) + doc.text[first:start], doc.text[end:last] + "…" * (last < len(doc.text))
     text, label = doc.text[start : min(end, start + _MAX_VALUE)], str(row.get("label", ""))
     return {name: show(t) for name, t in {"before": before, "text": text, "after": after, "label": label}.items()}

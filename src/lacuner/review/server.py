@@ -247,7 +247,8 @@ class Address:
     @property
     def url(self) -> str:
         """The address to open. Browsers do not send the part after `#`, so the token stays out of logs."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = socket.gethostname() if self.host in ("0.0.0.0", "::") else self.host
+        host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.listener.getsockname()[1]}/#token={self.token}"
 
 

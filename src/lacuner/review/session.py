@@ -7,8 +7,9 @@ not overwritten.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -20,7 +21,8 @@ from lacuner.review.decisions import Decision, DecisionLog, Edit, ReviewState, r
 from lacuner.review.progress import RECENT, is_exhausted, judged_decisions, measure_precision
 from lacuner.review.queue import ReviewQueue, Sentence
 
-Status = Literal["open", "skipped", "decided"]
+Status = Literal["open", "skipped", "decided", "settled"]
+"""`settled`: nothing is left to decide, because of a decision on something else in the same document."""
 MAX_SENTENCE = 20_000
 """Characters of the longest document that can be labeled as a whole in the page."""
 
@@ -61,31 +63,51 @@ class ReviewSession:
         self.sentences = [s for s in queue.sentences if len(queue.document(s.doc_id).text) <= MAX_SENTENCE]
         self._position = {issue.id: i for i, issue in enumerate(queue.issues)}
         self._totals = _count_facets(queue.issues)
+        self._by_document: defaultdict[str, list[LabelIssue]] = defaultdict(list)
+        for issue in queue.issues:
+            self._by_document[issue.doc_id].append(issue)
         self._state, self._seen = ReviewState(), 0
+        self._settled: set[str] = set()
 
-    @property
-    def state(self) -> ReviewState:
+    def read_state(self) -> ReviewState:
         """What counts now, decisions of other processes included."""
         decisions = self.log.read()
         new, self._seen = decisions[self._seen :], len(decisions)
+        touched = {edit.doc_id for decision in new for edit in decision.edits}
         if any(decision.action == "undo" for decision in new):
+            touched.update(edit.doc_id for _, edit in self._state.current.values())
             self._state = replay(decisions)
+            touched.update(edit.doc_id for _, edit in self._state.current.values())
         else:
             for decision in new:
                 self._state.decisions[decision.number] = decision
                 self._state.current.update({edit.target: (decision, edit) for edit in decision.edits})
+        if touched:
+            self._settle(touched)
         return self._state
 
+    def _settle(self, doc_ids: set[str]) -> None:
+        """Find the issues of these documents that are settled by a decision on something else."""
+        edits: defaultdict[str, list[Edit]] = defaultdict(list)
+        for _, edit in self._state.current.values():
+            edits[edit.doc_id].append(edit)
+        for doc_id in doc_ids:
+            for issue in self._by_document[doc_id]:
+                self._settled.discard(issue.id)
+                if any(edit.target != issue.id and _settles(edit, issue) for edit in edits[doc_id]):
+                    self._settled.add(issue.id)
+
     def status_of(self, target: str) -> Status:
-        """Whether an issue or sentence is open, skipped or decided."""
+        """Whether an issue or sentence is open, skipped, decided or settled."""
         found = self._state.current.get(target)
         if found is None:
-            return "open"
+            return "settled" if target in self._settled else "open"
         return "skipped" if found[0].action == "skip" else "decided"
 
     def find_issue(self, wanted: Filter, start: str | None = None, step: int = 1) -> LabelIssue | None:
         """The next matching issue after (or, with `step` -1, before) the issue `start`; the search wraps around."""
-        issues, state = self.queue.issues, self.state
+        self.read_state()
+        issues = self.queue.issues
         needle = normalise_space(wanted.search).casefold()
         in_text: dict[str, bool] = {}
 
@@ -101,7 +123,6 @@ class ReviewSession:
                 in_text[issue.doc_id] = needle in issue.doc_id.casefold() or needle in normalise_space(text).casefold()
             return in_text[issue.doc_id]
 
-        assert state is self._state
         first = self._position.get(start, -1) if start is not None else (-1 if step > 0 else 0)
         places = ((first + step * i) % len(issues) for i in range(1, len(issues) + 1))
         return next((issues[i] for i in places if matches(issues[i])), None)
@@ -109,7 +130,7 @@ class ReviewSession:
     def find_sentence(self, start: int | None = None) -> int | None:
         """The number of the next sentence that is open, after sentence `start`; the search wraps around."""
         count = len(self.sentences)
-        state = self.state
+        state = self.read_state()
         first = -1 if start is None else start
         places = ((first + i) % count for i in range(1, count + 1))
         return next((i for i in places if sentence_target(self.sentences[i].doc_id) not in state.current), None)
@@ -120,19 +141,19 @@ class ReviewSession:
         A decision on all equal strings leaves out those that are decided already. A repeated request is answered like
         the first: a page cannot know whether its decision was written before the connection broke.
         """
-        state = self.state
+        state = self.read_state()
         first, *others = decision.edits
         known = state.current.get(first.target)
         if (known[0].number if known else None) != expected:
             if known is not None and _is_same(known[0], decision):
                 return known[0]
             raise ConflictError("another tab has decided this meanwhile")
-        edits = (first, *[edit for edit in others if edit.target not in state.current])
+        edits = (first, *[edit for edit in others if self.status_of(edit.target) == "open"])
         return self.log.append(replace(decision, edits=edits))
 
     def undo(self, number: int | None, reviewer: str) -> Decision | None:
         """Undo a decision, or the reviewer's latest, or the latest of all; None if there is nothing to undo."""
-        state = self.state
+        state = self.read_state()
         last = state.last(reviewer) or state.last() if number is None else state.decisions.get(number)
         if last is not None and last.number not in state.undone:
             self.log.append(Decision("undo", undoes=last.number, reviewer=reviewer))
@@ -140,15 +161,15 @@ class ReviewSession:
 
     def summary(self) -> dict[str, Any]:
         """Counts, precision so far, and the number of the latest decision, which changes with every decision."""
-        state = self.state
-        settled: dict[Status, list[LabelIssue]] = {"decided": [], "skipped": []}
-        for target in state.current:
+        state = self.read_state()
+        closed: dict[Status, list[LabelIssue]] = {"decided": [], "skipped": [], "settled": []}
+        for target in {*state.current, *self._settled}:
             if target in self.queue.by_id:
-                settled[self.status_of(target)].append(self.queue.by_id[target])
-        settled_counts = _count_facets((*settled["decided"], *settled["skipped"]))
+                closed[self.status_of(target)].append(self.queue.by_id[target])
+        closed_counts = _count_facets(itertools.chain(*closed.values()))
         judged = judged_decisions(state)
         open_counts = {
-            facet: {name: count - settled_counts[facet][name] for name, count in counts.items()}
+            facet: {name: count - closed_counts[facet][name] for name, count in counts.items()}
             for facet, counts in self._totals.items()
         }
         labels = self.queue.labels
@@ -156,8 +177,7 @@ class ReviewSession:
         return {
             "version": max(state.decisions, default=0),
             "issues": len(self.queue.issues),
-            "decided": len(settled["decided"]),
-            "skipped": len(settled["skipped"]),
+            **{status: len(issues) for status, issues in closed.items()},
             "kinds": [(kind, open_counts["kind"].get(kind, 0)) for kind in KINDS if kind in self._totals["kind"]],
             "labels": [(show(label), open_counts["label"].get(label, 0)) for label in labels],
             "sources": [(show(source), open_counts["source"][source]) for source in self.sources],
@@ -172,7 +192,8 @@ class ReviewSession:
 
     def issue_view(self, issue: LabelIssue, context: int = CONTEXT) -> dict[str, Any]:
         """An issue as the page shows it."""
-        doc, state = self.queue.document(issue.doc_id), self.state
+        self.read_state()
+        doc = self.queue.document(issue.doc_id)
         places = [issue.span, *issue.current]
         window = text_window(doc, min(s.start for s in places), max(s.end for s in places), context)
         equal = self.queue.equal_issues(issue.id)
@@ -189,7 +210,7 @@ class ReviewSession:
             "evidence": show_evidence(issue.evidence, self.queue.documents, (doc.id, issue.start)),
             "window": window,
             "labels": [self._span_json(span) for span in around],
-            "equal": sum(other.id not in state.current for other in equal if other is not issue) + 1,
+            "equal": sum(self.status_of(other.id) == "open" for other in equal if other is not issue) + 1,
             "decision": self._decision_json(issue.id),
         }
 
@@ -197,9 +218,10 @@ class ReviewSession:
         """A sentence as the page shows it, with the spans to start from: those decided before, or the model's."""
         sentence = self.sentences[number]
         doc = self.queue.document(sentence.doc_id)
-        found = self.state.current.get(sentence_target(doc.id))
+        found = self.read_state().current.get(sentence_target(doc.id))
         is_labeled = found is not None and found[0].action == "label_sentence"
-        spans = found[1].spans if found is not None and is_labeled else _without_overlaps(sentence)
+        edits = [edit for _, edit in self._state.current.values() if edit.doc_id == doc.id]
+        spans = found[1].spans if found is not None and is_labeled else _spans_to_start_from(sentence, edits)
         return {
             "number": number,
             "document": show(doc.id),
@@ -237,8 +259,9 @@ def _labels_of(issue: LabelIssue) -> set[str]:
     return {issue.label, *(span.label for span in issue.current)}
 
 
-def _count_facets(issues: tuple[LabelIssue, ...]) -> dict[str, Counter[str]]:
+def _count_facets(issues: Iterable[LabelIssue]) -> dict[str, Counter[str]]:
     """Number of issues with each kind, label and source."""
+    issues = list(issues)
     return {
         "kind": Counter(str(issue.kind) for issue in issues),
         "label": Counter(label for issue in issues for label in _labels_of(issue)),
@@ -252,13 +275,23 @@ def _is_same(known: Decision, decision: Decision) -> bool:
     return (known.action, known.reviewer, first) == (decision.action, decision.reviewer, decision.edits[:1])
 
 
-def _without_overlaps(sentence: Sentence) -> list[Span]:
-    """The spans to start from; of two that overlap the more probable one."""
-    kept: list[Span] = []
+def _settles(edit: Edit, issue: LabelIssue) -> bool:
+    """Whether a decision on something else in the same document leaves nothing to decide about an issue."""
+    if edit.complete or any(issue.span.overlaps(span) for span in edit.spans):
+        return True
+    ruled_out = any(span.start <= issue.start and issue.end <= span.end for span in edit.rejected)
+    return issue.kind == "missing" and ruled_out
+
+
+def _spans_to_start_from(sentence: Sentence, edits: list[Edit]) -> list[Span]:
+    """The entities that were decided, and the labels and predictions beside them; of two that overlap the likelier."""
+    kept = [span for edit in edits for span in edit.spans]
+    rejected = [span for edit in edits for span in edit.rejected]
     for span in sorted(sentence.spans, key=lambda span: (-(1.0 if span.score is None else span.score), span)):
-        if not any(span.overlaps(other) for other in kept):
+        ruled_out = any(other.start <= span.start and span.end <= other.end for other in rejected)
+        if not ruled_out and not any(span.overlaps(other) for other in kept):
             kept.append(span)
-    return sorted(kept)
+    return sorted(kept, key=lambda span: span[:2])
 
 
 def parse_filter(row: Any, session: ReviewSession) -> Filter:

@@ -76,7 +76,8 @@ export class IssueMode {
     remember("issue", view?.id ?? null);
     document.body.classList.toggle("empty", !view);
     if (!view) {
-      const isFiltered = this.app.summary.decided + this.app.summary.skipped < this.app.summary.issues;
+      const { issues, decided, settled, skipped } = this.app.summary;
+      const isFiltered = decided + settled + skipped < issues;
       byId("question").replaceChildren(isFiltered ? "No issue matches the filter." : "All issues are decided.");
       byId("facts").textContent = isFiltered ? "" : "Press n for the next round, or u to undo.";
       focusQuestion();
@@ -121,7 +122,7 @@ export class IssueMode {
     byId("question").replaceChildren(...this.question());
     byId("facts").replaceChildren(
       element("span", { class: `kind ${view.kind}` }, this.app.kinds[view.kind]),
-      ` probability ${formatShare(view.score)} · issue ${view.position.toLocaleString("en")} of ` +
+      ` ${formatShare(view.score)} probable · issue ${view.position.toLocaleString("en")} of ` +
         `${this.app.summary.issues.toLocaleString("en")} · document `,
       element("bdi", {}, view.document),
     );

@@ -35,7 +35,7 @@ let isOffline = false;
 
 function setBusy(busy) {
   isBusy = busy;
-  document.body.toggleAttribute("aria-busy", busy);
+  document.body.toggleAttribute("data-busy", busy);
 }
 
 /** Say what has happened, to those who see the page and those who hear it. */
@@ -120,23 +120,24 @@ function showSummary(summary, run) {
   }
   showTypes(app, (type) => mode.setType(type));
   const isSentences = mode === modes.sentences;
-  const [done, skipped, total] = isSentences
-    ? [summary.sentences_labeled, summary.sentences_skipped, summary.sentences]
-    : [summary.decided, summary.skipped, summary.issues];
+  const [done, settled, skipped, total] = isSentences
+    ? [summary.sentences_labeled, 0, summary.sentences_skipped, summary.sentences]
+    : [summary.decided, summary.settled, summary.skipped, summary.issues];
   byId("progress").max = Math.max(total, 1);
-  byId("progress").value = done + skipped;
+  byId("progress").value = done + settled + skipped;
   byId("progress-text").textContent =
     `${done.toLocaleString("en")} of ${total.toLocaleString("en")} ${isSentences ? "labeled" : "decided"}` +
+    (settled ? `, ${settled.toLocaleString("en")} settled by them` : "") +
     (skipped ? `, ${skipped.toLocaleString("en")} skipped` : "");
   const { right, judged, low, high } = summary.precision;
   byId("precision").textContent = judged
-    ? `${right} of ${judged} suggestions were right: ${formatShare(right / judged)} (${formatShare(low)} to ${formatShare(high)})`
+    ? `${right} of ${judged} issues were real: ${formatShare(right / judged)} (${formatShare(low)} to ${formatShare(high)})`
     : "";
   byId("precision").hidden = isSentences;
   const { recent } = summary;
   byId("advice").hidden = !summary.exhausted || isSentences;
   byId("advice").textContent = summary.exhausted
-    ? `Of the last ${recent.judged} suggestions only ${recent.right} were right (at most ${formatShare(recent.high)} with ` +
+    ? `Of the last ${recent.judged} issues only ${recent.right} were real (at most ${formatShare(recent.high)} with ` +
       "97.5 % confidence), and those that follow are less probable. It is time for the next round (n), or to label sentences (m)."
     : "";
   fillSelect("kind", summary.kinds.map(([kind, count]) => [kind, KINDS[kind], count]));

@@ -10,7 +10,7 @@ export async function openRound(app) {
   if (!answer) return;
   const { decided, sentences_labeled: labeled } = answer.summary;
   byId("round-summary").textContent =
-    `${decided.toLocaleString("en")} issues are decided and ${labeled.toLocaleString("en")} sentences are labeled.`;
+    `Decided issues: ${decided.toLocaleString("en")}. Labeled sentences: ${labeled.toLocaleString("en")}.`;
   byId("round-commands").textContent = answer.commands.join("\n");
   byId("round-start").onclick = () => follow(app, true);
   byId("round-dialog").showModal();
@@ -40,6 +40,10 @@ async function follow(app, start) {
 
 byId("round-close").addEventListener("click", () => byId("round-dialog").close());
 byId("round-copy").addEventListener("click", async () => {
-  await navigator.clipboard.writeText(byId("round-commands").textContent);
-  byId("round-progress").textContent = "Copied.";
+  try {
+    await navigator.clipboard.writeText(byId("round-commands").textContent);
+    byId("round-progress").textContent = "Copied.";
+  } catch {
+    byId("round-progress").textContent = "This browser does not let the page copy: select the commands and copy them.";
+  }
 });

@@ -59,7 +59,7 @@ export class SentenceMode {
     document.body.classList.toggle("empty", !view);
     focusQuestion();
     if (!view) {
-      byId("question").replaceChildren("All sentences are labeled.");
+      byId("question").replaceChildren(this.app.summary.sentences ? "All sentences are labeled." : "There are no sentences to label.");
       byId("facts").textContent = "Press n for the next round, or u to undo.";
       return;
     }
