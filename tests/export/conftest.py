@@ -50,6 +50,10 @@ def make_tagger(head: str, gazetteer: bool = False, **settings: Any) -> Tagger:
     with torch.no_grad():
         for parameter in model.head.parameters():
             parameter.normal_(std=0.7)
+        if head in ("token", "crf"):
+            model.head.output.bias[0] = -6.0  # otherwise nearly everything is O
+        if head == "entity_type":
+            model.head.entity.bias[0] = 1.0
     model.eval()
     return Tagger(model, GAZETTEER if gazetteer else None)
 

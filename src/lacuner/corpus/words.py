@@ -34,6 +34,16 @@ def _patterns() -> tuple[regex.Pattern[str], regex.Pattern[str]]:
     return word, cjk
 
 
+def word_pattern() -> str:
+    """The regular expression of a word, for programs that must split as lacuner does.
+
+    >>> import regex
+    >>> regex.findall(word_pattern(), "Mara left.")
+    ['Mara', 'left', '.']
+    """
+    return str(_patterns()[0].pattern)
+
+
 def split_words(text: str) -> Words:
     """Split by the Unicode rule above. Every character except white space is in exactly one word."""
     word, _ = _patterns()

@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
@@ -16,6 +16,7 @@ from lacuner.atomic import atomic_write
 from lacuner.data import Document
 from lacuner.errors import ConfigError
 from lacuner.export.model_card import write_card
+from lacuner.export.onnx_folder import write_onnx
 from lacuner.export.options import ExportOptions
 from lacuner.export.proof import MAX_TEXTS, PROOF, Proof, Sample, Tolerance, make_sample, prove
 from lacuner.export.source import ExportSource, open_source, stored_texts
@@ -37,8 +38,11 @@ class Exporter:
 
 EXPORTERS: dict[str, Exporter] = {
     "spacy": Exporter(write_spacy, ("language", "wheel"), gazetteer=True, tolerance=Tolerance(score=1e-5, changed=0.0)),
+    "onnx": Exporter(write_onnx, ("int8",)),
 }
 """Targets by their name after `--to`."""
+INT8 = Tolerance(score=1.0, changed=0.05)
+"""Of 8-bit weights: any difference of scores, and one span in twenty."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,9 @@ def export(
     exporter, folder = _check(to, Path(out), options), Path(out)
     source = open_source(run)
     sample = _sample(source, docs, is_dev)
-    tolerance = exporter.tolerance
+    tolerance = INT8 if options.int8 else exporter.tolerance
     if max_changed is not None:
-        tolerance = Tolerance(tolerance.score, max_changed)
+        tolerance = replace(tolerance, changed=max_changed)
     with _staging(folder) as part:
         exporter.write(source, part, options)
         proof = prove(

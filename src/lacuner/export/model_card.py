@@ -12,6 +12,7 @@ from lacuner.export.proof import Proof
 from lacuner.export.source import ExportSource, model_name
 from lacuner.models.tagger import Tagger
 
+_LIBRARIES = {"spacy": "spacy", "huggingface": "transformers", "onnx": "onnx"}
 _USAGE = {
     "spacy": """```python
 import spacy
@@ -21,12 +22,36 @@ doc = nlp("...")
 print([(ent.text, ent.label_) for ent in doc.ents])
 print(doc.spans["lacuner"].attrs["scores"])
 ```""",
+    "huggingface": """```python
+from transformers import pipeline
+
+tagger = pipeline("token-classification", model="{folder}", aggregation_strategy="first")
+print(tagger("..."))
+```""",
+    "onnx": """`pip install numpy onnxruntime regex tokenizers`; neither torch nor lacuner is needed.
+
+```python
+import sys
+
+sys.path.insert(0, "{folder}")
+from tagger import Tagger
+
+print(Tagger("{folder}").predict(["..."]))  # start, end, label and score of each entity
+```
+
+`tagger.py` is a reference decoder that cuts windows, prepares words and decodes spans in plain Python; `config.json`
+has the settings that it needs. In the graph, batch and sentence length are dynamic.""",
 }
 _LIMITS = {
     "spacy": [
         "Words are split by lacuner, not by spaCy's tokenizer. A span that cuts through a token is expanded to whole "
         'tokens; `doc.spans["lacuner"].attrs["offsets"]` has the exact characters.'
     ],
+    "huggingface": [
+        "The pipeline ignores text beyond the encoder's maximum length unless it is called with `stride`.",
+        "The score of an entity of several words is the mean of their probabilities; lacuner takes the lowest.",
+    ],
+    "onnx": [],
 }
 
 
@@ -47,9 +72,6 @@ def write_card(source: ExportSource, options: ExportOptions, proof: Proof, folde
         options.license or "Not stated. Whoever publishes this model chooses it (`--license`).",
     ]
     return "\n".join(lines) + "\n"
-
-
-_LIBRARIES = {"spacy": "spacy", "huggingface": "transformers", "onnx": "onnx"}
 
 
 def _introduction(source: ExportSource) -> str:

@@ -21,7 +21,7 @@ from lacuner.corpus import read, words_of, write
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.evaluate import score
-from lacuner.processes import run_requests
+from lacuner.processes import Request, run_requests
 from lacuner.training.run_folder import installed_versions
 
 PROOF = "proof.json"
@@ -139,37 +139,34 @@ def make_sample(docs: Sequence[Document], origin: str, is_dev: bool) -> Sample:
 
 
 def predict_in_process(kind: str, folder: Path, docs: Sequence[Document]) -> tuple[list[Document], dict[str, Any]]:
-    """Predictions of a run or an export in a new process, and what it reports: `seconds` and further counts.
-
-    The documents of a kind that lacuner does not load itself, `onnx`, are passed to the program in its folder.
-    """
-    reports: list[str] = []
-    failures: list[str] = []
+    """Predictions of a run or an export in a new process, and what it reports: `seconds` and further counts."""
     with TemporaryDirectory(prefix="lacuner-") as scratch:  # only this user can read it
         texts, predictions = Path(scratch, "texts.jsonl"), Path(scratch, "predictions.jsonl")
         write(docs, texts)
         if kind == "onnx":
-            reports, failures = _run_program(folder / "tagger.py", texts, predictions)
-        else:
-            request = {"kind": kind, "folder": str(folder), "texts": str(texts), "out": str(predictions)}
-            run_requests(
-                "lacuner.export.proof_worker",
-                [request],
-                1,
-                lambda _, failure: failures.append(failure) if failure else None,
-                reports.append,
-            )
-        if failures:
-            raise ConfigError(f"the exported model cannot be used: {failures[0]}", file=folder)
+            return _run_program(folder / "tagger.py", texts)
+        reports: list[str] = []
+        request = {"kind": kind, "folder": str(folder), "texts": str(texts), "out": str(predictions)}
+        run_requests("lacuner.export.proof_worker", [request], 1, _raise_failure, reports.append)
         return list(read(predictions)), json.loads(reports[-1])
 
 
-def _run_program(program: Path, *arguments: Path) -> tuple[list[str], list[str]]:
-    """Run a Python file alone, isolated from this folder and from PYTHONPATH: its lines, and its failure if any."""
+def _raise_failure(request: Request, failure: str | None) -> None:
+    if failure is not None:
+        raise ConfigError(f"the exported model cannot be used: {failure}")
+
+
+def _run_program(program: Path, texts: Path) -> tuple[list[Document], dict[str, Any]]:
+    """Run the program of an ONNX export, isolated from this folder and from PYTHONPATH."""
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-I", str(program), *map(str, arguments)]
+    command = [sys.executable, "-I", str(program), str(texts)]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False, env=env)
-    return done.stdout.splitlines(), done.stderr.strip().splitlines()[-1:] if done.returncode else []
+    messages = done.stderr.strip().splitlines() or [""]
+    if done.returncode:
+        raise ConfigError(f"the exported model cannot be used: {messages[-1]}")
+    rows = map(json.loads, done.stdout.splitlines())
+    docs = [Document(row["id"], row["text"], spans=tuple(Span(**span) for span in row["spans"])) for row in rows]
+    return docs, {"seconds": max(json.loads(messages[-1])["seconds"], 1e-6)}
 
 
 def prove(

@@ -18,8 +18,6 @@ from lacuner.models.storage import AnyTagger, load
 from lacuner.models.tagger import Tagger
 from lacuner.training.run_folder import stored_identity
 
-DISTIL = "`lacuner distil {run} --to {encoder} --head {head} --text TEXTS --out STUDENT` trains a student with one"
-
 
 @dataclass(frozen=True)
 class ExportSource:
@@ -50,9 +48,10 @@ class ExportSource:
             )
         return self.tagger
 
-    def advise(self, head: str, encoder: str = "tiny") -> str:
+    def advise(self, head: str | None = None, encoder: str = "tiny") -> str:
         """How to get a model with another head or encoder, as the end of an error message."""
-        return DISTIL.format(run=self.folder, encoder=encoder, head=head)
+        option = f" --head {head}" if head else ""
+        return f"`lacuner distil {self.folder} --to {encoder}{option} --text TEXTS --out STUDENT` trains such a model"
 
 
 def open_source(run: str | PathLike[str]) -> ExportSource:

@@ -183,6 +183,9 @@ class SubwordEncoder(Encoder, Protocol):
     def pieces(self, batch: Batch) -> Tensor:
         """Vectors of all sub-words, special tokens included."""
 
+    def piece_settings(self) -> dict[str, Any]:
+        """How words become sub-words, as plain JSON: for a decoder outside lacuner."""
+
 
 S = TypeVar("S")
 

@@ -101,6 +101,11 @@ class HuggingFaceEncoder(nn.Module):
         truncated = sum(len(ids) > most for ids in encoded)
         return [ids[:most] or [self.ids["unknown"]] for ids in encoded], truncated
 
+    def piece_settings(self) -> dict[str, Any]:
+        """How words become sub-words, as plain JSON: for a decoder outside lacuner."""
+        most = min(_MAX_PIECES, self.limit or _MAX_PIECES)
+        return {**self.ids, "before": self._before, "after": self._after, "max_pieces": most}
+
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Features:
         words, row, lengths = index_words(sentences)
         pieces, truncated = self._pieces(words)

@@ -168,15 +168,18 @@ class TinyEncoder(nn.Module):
         return Batch(torch.from_numpy(mask), {name: torch.from_numpy(array) for name, array in tensors.items()})
 
     def forward(self, batch: Batch) -> Tensor:
-        mask = batch.mask.unsqueeze(-1).to(self.table.dtype)
         distinct = self._distinct(batch)
         if not len(distinct):
             distinct = distinct.new_zeros(1, self.width)  # empty sentences only: padding needs a vector
-        vectors = functional.embedding(batch.tensors["words"], distinct)
+        return self.contextualise(functional.embedding(batch.tensors["words"], distinct), batch.mask)
+
+    def contextualise(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """Vectors in context, from those of the words by themselves `[batch, words, width]`."""
+        real = mask.unsqueeze(-1).to(self.table.dtype)
         for layer in self.layers:
-            vectors = layer(vectors, mask)
+            vectors = layer(vectors, real)
         if self.settings.heads:
-            vectors = self.attention(vectors, batch.mask)
+            vectors = self.attention(vectors, mask)
         normed: Tensor = self.norm(vectors)
         return normed
 

@@ -74,14 +74,14 @@ class SpanHead(nn.Module):
         groups = [(first, min(first + at_once, self.widths)) for first in range(0, self.widths, at_once)]
         if len(groups) > 1 and torch.is_grad_enabled():
             # groups alone would save nothing: autograd keeps what each of them computed
-            parts = [checkpoint(self._score, vectors, start, end, group, use_reentrant=False) for group in groups]
+            parts = [checkpoint(self.score_group, vectors, start, end, group, use_reentrant=False) for group in groups]
         else:
-            parts = [self._score(vectors, start, end, group) for group in groups]
+            parts = [self.score_group(vectors, start, end, group) for group in groups]
         steps = torch.arange(words, device=mask.device)[:, None] + torch.arange(self.widths, device=mask.device)
         fits = steps < mask.sum(dim=1)[:, None, None]
         return SpanScores(parts[0] if len(parts) == 1 else torch.cat(parts, dim=2), fits)
 
-    def _score(self, vectors: Tensor, start: Tensor, end: Tensor, group: tuple[int, int]) -> Tensor:
+    def score_group(self, vectors: Tensor, start: Tensor, end: Tensor, group: tuple[int, int]) -> Tensor:
         """Logits of the spans whose width is in this group."""
         words = vectors.shape[1]
         first, last = group

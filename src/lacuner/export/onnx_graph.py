@@ -1,0 +1,152 @@
+"""Encoder and head as one ONNX graph: prepared words in, probabilities out; batch and sentence length are dynamic."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lacuner.errors import ConfigError
+from lacuner.models.encoders.hashing import GROUPS
+from lacuner.models.encoders.tiny import TinyEncoder
+from lacuner.models.heads.crf import CRFHead
+from lacuner.models.heads.span import SpanHead
+from lacuner.models.model import Model
+from lacuner.models.types import Batch, SubwordEncoder
+
+OPSET = 18
+"""Version of the ONNX operators: the first in which the exporter of torch writes all that it needs."""
+_EXAMPLE = [["Mara", "Teel", "left", "Halden", "."], ["玛", "拉", "12.5"]]
+
+
+class _TinyGraph(nn.Module):
+    """The model of a `tiny` encoder.
+
+    `embedding_bag` becomes a slow loop in ONNX, so features are summed by the number of their bag instead.
+    """
+
+    def __init__(self, model: Model, encoder: TinyEncoder) -> None:
+        super().__init__()
+        self.model, self.encoder = model, encoder
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        ids, bags, sizes, words, mask = inputs
+        encoder = self.encoder
+        features = functional.embedding(ids, encoder.table)
+        sums = features.new_zeros(sizes.shape[0], encoder.settings.feature).index_add(0, bags, features)
+        means = sums / sizes.clamp(min=1).unsqueeze(1)
+        distinct = functional.glu(encoder.mix(means.view(-1, len(GROUPS) * encoder.settings.feature)), dim=-1)
+        vectors = encoder.contextualise(functional.embedding(words, distinct), mask)
+        return head_output(self.model, vectors, mask)
+
+
+class _SubwordGraph(nn.Module):
+    """The model of a Hugging Face encoder; `names` are those of its inputs."""
+
+    def __init__(self, model: Model, names: Sequence[str]) -> None:
+        super().__init__()
+        self.model, self.names = model, tuple(names)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        tensors = dict(zip(self.names, inputs, strict=True))
+        mask = tensors.pop("mask")
+        return head_output(self.model, self.model.encoder(Batch(mask, tensors)), mask)
+
+
+def head_output(model: Model, vectors: Tensor, mask: Tensor) -> Tensor:
+    """Probabilities of tags or of span labels; the emissions of a CRF, which is decoded outside the graph."""
+    head = model.head
+    if isinstance(head, SpanHead):  # all widths at once: their grouping depends on the size of the batch
+        end = functional.pad(head.end(vectors), (0, 0, 0, head.widths - 1))
+        return head.score_group(vectors, head.start(vectors), end, (0, head.widths)).softmax(dim=-1)
+    logits: Tensor = head(vectors, mask).logits
+    return logits if isinstance(head, CRFHead) else logits.softmax(dim=-1)
+
+
+def write_graph(model: Model, path: Path, int8: bool = False) -> list[str]:
+    """Write the graph of a model, with its weights in 8 bits if asked to; return the names of its inputs."""
+    _check_extra()
+    model.eval()
+    features = model.encoder.prepare(_EXAMPLE)
+    batch = model.encoder.collate(features, range(len(_EXAMPLE)))
+    graph: nn.Module
+    if isinstance(model.encoder, TinyEncoder):
+        starts, total = batch.tensors["bags"], len(batch.tensors["ids"])
+        sizes = torch.diff(starts, append=torch.tensor([total]))
+        inputs = {"ids": batch.tensors["ids"], "bags": torch.repeat_interleave(sizes), "sizes": sizes}
+        inputs |= {"words": batch.tensors["words"], "mask": batch.mask}
+        graph = _TinyGraph(model, model.encoder)
+    else:
+        assert isinstance(model.encoder, SubwordEncoder)
+        settings = model.encoder.config()
+        used = ["ids", "attention", "first" if settings["pooling"] == "first" else "owner"]
+        used += ["shape"] if settings["shapes"] else []
+        inputs = {**{name: batch.tensors[name] for name in used}, "mask": batch.mask}
+        graph = _SubwordGraph(model, list(inputs))
+    program = _export(graph.eval(), inputs)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if int8:
+        with TemporaryDirectory(prefix="lacuner-") as folder:
+            program.save(Path(folder, "model.onnx"))
+            _quantise(Path(folder, "model.onnx"), path)
+    else:
+        program.save(path)
+    return list(inputs)
+
+
+def _check_extra() -> None:
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise ConfigError("--to onnx needs an extra: pip install 'lacuner[onnx]'") from error
+
+
+def _export(graph: nn.Module, inputs: dict[str, Tensor]) -> Any:
+    shapes = tuple(dict.fromkeys(range(tensor.dim()), torch.export.Dim.DYNAMIC) for tensor in inputs.values())
+    with torch.no_grad(), _silence():
+        return torch.onnx.export(
+            graph,
+            tuple(inputs.values()),
+            dynamo=True,
+            dynamic_shapes=(shapes,),
+            input_names=list(inputs),
+            output_names=["scores"],
+            opset_version=OPSET,
+            verbose=False,
+        )
+
+
+def _quantise(source: Path, target: Path) -> None:
+    """Dynamic quantisation: weights in 8 bits, activations converted batch by batch."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with _silence():
+        # torch optimises the graph after it has written the shapes of inner values, so some are wrong
+        model = onnx.load(source)
+        del model.graph.value_info[:]
+        onnx.save(model, source)
+        quantize_dynamic(source, target, weight_type=QuantType.QInt8, per_channel=True)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep the exporters from writing to the console what a user cannot act on."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,116 @@
+"""ONNX: the graph and its program predict what the tagger predicts, for any text, also with weights in 8 bits."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from lacuner.data import Document
+from lacuner.errors import ConfigError
+from lacuner.export.export import export
+from lacuner.export.options import ExportOptions
+from lacuner.models.encoders.lstm import lstm_from_words
+from lacuner.models.heads import build_head
+from lacuner.models.lookup import LookupTagger
+from lacuner.models.model import Model
+from lacuner.models.storage import save
+from lacuner.models.tagger import Tagger
+from tests.export.conftest import LABELS, TEXTS, make_tagger, spans_of, texts
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+pytestmark = pytest.mark.integration
+DOCS = [Document(str(number), text) for number, text in enumerate(TEXTS)]
+HEADS: dict[str, dict[str, Any]] = {"span": {"widths": 4}, "token": {"scheme": "BIOES", "non_entity": True}, "crf": {}}
+
+
+def load_program(folder: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tagger", folder / "tagger.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Tagger, Path, Any]]:
+    """A tagger with each head, its export, and the proof, made once."""
+    made: dict[str, tuple[Tagger, Path, Any]] = {}
+
+    def make(head: str) -> tuple[Tagger, Path, Any]:
+        if head not in made:
+            folder = tmp_path_factory.mktemp(head)
+            tagger = make_tagger(head, gazetteer=True, **HEADS[head])
+            save(tagger, folder / "run")
+            proof = export(folder / "run", "onnx", folder / "out", DOCS).proof
+            made[head] = tagger, folder / "out", proof
+        return made[head]
+
+    return make
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_the_proof_compares_the_model_without_its_gazetteer(head: str, exports: Any) -> None:
+    _, folder, proof = exports(head)
+    assert proof.equal == proof.spans > 10
+    assert proof.score_difference < 1e-4 and proof.scores_compared == proof.equal
+    assert not proof.gazetteer
+    assert "gazetteer of the tagger is **not** part" in (folder / "README.md").read_text(encoding="utf-8")
+    assert json.loads((folder / "proof.json").read_text(encoding="utf-8"))["equal"] == proof.equal
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_any_text_gives_the_same_spans(head: str, exports: Any) -> None:
+    tagger, folder, _ = exports(head)
+    model, program = Tagger(tagger.model), load_program(folder).Tagger(folder, threads=1)
+
+    @given(texts)
+    @settings(max_examples=40)
+    def check(text: str) -> None:
+        [spans] = program.predict([text])
+        assert [span[:3] for span in spans] == spans_of(model, [text])[0]
+
+    check()
+
+
+def test_fifty_thousand_words(exports: Any) -> None:
+    tagger, folder, _ = exports("span")
+    model, program = Tagger(tagger.model), load_program(folder).Tagger(folder, threads=1)
+    long = "Mara Teel of Halden sailed on and on .\n" * 5_600
+    assert [[span[:3] for span in spans] for spans in program.predict([long])] == spans_of(model, [long])
+
+
+def test_int8_states_how_many_spans_changed(tmp_path: Path) -> None:
+    save(make_tagger("span", widths=4), tmp_path / "run")
+    options = ExportOptions(int8=True)
+    proof = export(tmp_path / "run", "onnx", tmp_path / "out", DOCS, max_changed=0.9, options=options).proof
+    assert proof.missing + proof.extra > 0
+    assert 0 < proof.changed < 0.9
+    assert proof.equal + proof.missing == proof.spans
+    assert proof.tolerance == {"score": 1.0, "changed": 0.9}
+
+
+def test_what_cannot_be_exported_is_refused_with_one_sentence(tmp_path: Path) -> None:
+    save(LookupTagger({"Halden": "LOC"}), tmp_path / "lookup")
+    with pytest.raises(ConfigError, match="only looks names up"):
+        export(tmp_path / "lookup", "onnx", tmp_path / "out", DOCS)
+    encoder = lstm_from_words([["Mara", "left"]])
+    save(Tagger(Model(encoder, build_head({"kind": "token", "labels": LABELS}, encoder.width))), tmp_path / "lstm")
+    with pytest.raises(ConfigError, match="tiny and hf: encoders can; `lacuner distil"):
+        export(tmp_path / "lstm", "onnx", tmp_path / "out", DOCS)
+    with pytest.raises(ConfigError, match="--wheel has no meaning with --to onnx"):
+        export(tmp_path / "lstm", "onnx", tmp_path / "out", DOCS, options=ExportOptions(wheel=True))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("x")
+    with pytest.raises(ConfigError, match="not an empty folder"):
+        export(tmp_path / "lstm", "onnx", tmp_path / "out", DOCS)
+    with pytest.raises(ConfigError, match="give some with --dev or --text"):
+        export(tmp_path / "lstm", "onnx", tmp_path / "new")
