@@ -1,0 +1,188 @@
+"""`python -m benchmarks.review DATA OUT [--corpora bc5cdr] [--seeds 1] [--recipe ensemble] ...`: what review is worth.
+
+A simulated reviewer answers from the training gold. The set-up is that of `benchmarks.first_hour`: 800 sentences, half
+of a gazetteer, no dev. Each arm spends the same budget of spans looked at, and the recipe is trained again:
+
+- `issues`: decisions on the queue of `lacuner audit issues`, in its order. A decision holds for all equal strings, with
+  the answer for the first of them; that is one span looked at.
+- `random`: randomly drawn sentences, labeled completely. One costs as many spans as it has entities, at least one.
+- `useful`: the same for the sentences that the queue puts first.
+
+OUT/rows.jsonl gets one row per arm and budget with F1 on test, of the model alone and with the gazetteer; rows that are
+there are not run again.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmarks.first_hour import CORPORA, prepare, without_labels
+from lacuner.annotate import annotate, gazetteer_source
+from lacuner.audit.cross_fitting import CrossFitOptions
+from lacuner.audit.issues import LabelIssue
+from lacuner.corpus import read
+from lacuner.data import Document, Span, Splits
+from lacuner.evaluate.scores import count_exact
+from lacuner.models.gazetteer import TaggerGazetteer
+from lacuner.models.tagger import Tagger
+from lacuner.review.apply import apply_decisions
+from lacuner.review.decisions import Action, Decision
+from lacuner.review.prepare import prepare_review
+from lacuner.review.queue import ReviewQueue
+from lacuner.trainer.train import load_recipe_config, train
+
+BUDGETS = (0, 50, 100, 200, 400)
+ARMS = ("issues", "random", "useful")
+
+Row = dict[str, Any]
+
+
+def answer(issue: LabelIssue, gold: Sequence[Span]) -> tuple[Action, Span | None]:
+    """What a reviewer who knows the gold spans of the document decides."""
+    keys = {span.key for span in gold}
+    proposed = (issue.start, issue.end, issue.label)
+    if issue.kind == "spurious":
+        if proposed in keys:
+            return "reject", None
+    elif proposed in keys:
+        return "accept", None
+    elif any(span.key in keys for span in issue.current):
+        return "reject", None
+    touching = [span for span in gold if span.overlaps(issue.span)]
+    if touching:  # the entity with most characters in common
+        entity = max(touching, key=lambda span: min(span.end, issue.end) - max(span.start, issue.start))
+        return "change", entity
+    return {"missing": ("reject", None), "spurious": ("accept", None)}.get(issue.kind, ("change", None))  # type: ignore[return-value]
+
+
+def decide_issues(queue: ReviewQueue, gold: dict[str, Document], budget: int) -> list[Decision]:
+    """Decide on the first groups of the queue, one decision each."""
+    decisions: list[Decision] = []
+    for issues in list(queue.groups.values())[:budget]:
+        action, span = answer(issues[0], gold[issues[0].doc_id].spans)
+        decisions.append(queue.decide(issues[0].id, action, span=span, everywhere=True))
+    return decisions
+
+
+def label_sentences(queue: ReviewQueue, gold: dict[str, Document], budget: int, ids: Sequence[str]) -> list[Decision]:
+    """Label sentences completely, in the given order, until the budget is spent."""
+    decisions: list[Decision] = []
+    for doc_id in ids:
+        cost = max(len(gold[doc_id].spans), 1)
+        if cost > budget:
+            break
+        budget -= cost
+        decisions.append(queue.label_sentence(doc_id, gold[doc_id].spans))
+    return decisions
+
+
+def number(decisions: Sequence[Decision]) -> list[Decision]:
+    return [Decision(d.action, d.edits, d.undoes, d.reviewer, n) for n, d in enumerate(decisions, 1)]
+
+
+def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any, ...]]) -> Iterator[Row]:
+    """All arms and budgets of a corpus and seed that are not done yet."""
+    docs, entries = prepare(options.data, corpus, seed)
+    test = list(read(options.data / corpus / "test.conll", complete=True))[: options.test]
+    weak = list(annotate(without_labels(docs), [gazetteer_source(entries)]))
+    gold = {doc.id: doc for doc in docs}
+    settings = [f'encoder.name="{options.encoder}"', *options.set]
+    config = load_recipe_config(options.recipe, ["weak"], None, settings)
+    models = load_recipe_config("negative_sampling", ["weak"], None, settings)
+    labels = sorted({span.label for doc in docs for span in doc.spans})
+    review = options.out / f"{corpus}-{options.encoder}-{seed}"
+    prepared = prepare_review(Splits(weak=weak), review, CrossFitOptions(config=models, folds=options.folds, seed=seed))
+    queue = ReviewQueue(prepared.issues, prepared.documents, prepared.sentences, tuple(labels), prepared.facts)
+    shuffled = random.Random(seed).sample(sorted(gold), len(gold))
+    arms: dict[str, Callable[[int], list[Decision]]] = {
+        "issues": lambda budget: decide_issues(queue, gold, budget),
+        "random": lambda budget: label_sentences(queue, gold, budget, shuffled),
+        "useful": lambda budget: label_sentences(queue, gold, budget, [s.doc_id for s in queue.sentences]),
+    }
+    for budget in options.budgets:
+        for arm in options.arms if budget else ["none"]:
+            if (corpus, seed, options.recipe, options.encoder, arm, budget) in done:
+                continue
+            decisions = number(arms[arm](budget) if budget else [])
+            applied = apply_decisions(weak, decisions)
+            with tempfile.TemporaryDirectory() as folder:
+                gazetteer = TaggerGazetteer(entries)
+                result = train(options.recipe, Splits(weak=applied.docs), folder, config, seed, gazetteer=gazetteer)
+            assert isinstance(result.tagger, Tagger)
+            scores = {"both": count_exact(test, list(result.tagger.predict(test))).as_json()}
+            scores["model"] = count_exact(test, list(Tagger(result.tagger.model).predict(test))).as_json()
+            counts = {key: getattr(applied, key) for key in ("added", "confirmed", "removed", "rejected", "completed")}
+            actions = [decision.action for decision in decisions]
+            yield {
+                "corpus": corpus,
+                "seed": seed,
+                "recipe": options.recipe,
+                "encoder": options.encoder,
+                "arm": arm,
+                "budget": budget,
+                "decisions": {action: actions.count(action) for action in sorted(set(actions))},
+                "applied": counts,
+                "scores": scores,
+            }
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """Mean F1 (model with gazetteer, model alone) over seeds: a line per corpus and arm, a column per budget."""
+    budgets = sorted({row["budget"] for row in rows})
+    yield f"| corpus | recipe | arm | {' | '.join(map(str, budgets))} | seeds |"
+    yield "|---" * (len(budgets) + 4) + "|"
+    for corpus, recipe in sorted({(row["corpus"], row["recipe"]) for row in rows}):
+        for arm in ARMS:
+            cells, seeds = [], 0
+            for budget in budgets:
+                own = [
+                    row["scores"]
+                    for row in rows
+                    if (row["corpus"], row["recipe"], row["budget"]) == (corpus, recipe, budget)
+                    and row["arm"] in (arm, "none")
+                ]
+                seeds = max(seeds, len(own))
+                f1 = [mean(100 * scores[system]["f1"] for scores in own) for system in ("both", "model")] if own else []
+                cells.append(" / ".join(f"{value:.1f}" for value in f1))
+            yield f"| {corpus} | {recipe} | {arm} | {' | '.join(cells)} | {seeds} |"
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=["bc5cdr", "wikigold", "ec"])
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--budgets", nargs="+", type=int, default=list(BUDGETS))
+    parser.add_argument("--recipe", default="ensemble")
+    parser.add_argument("--encoder", default="auto")
+    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--test", type=int, default=None, help="number of test sentences (default: all)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    results = options.out / "rows.jsonl"
+    rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    keys = ("corpus", "seed", "recipe", "encoder", "arm", "budget")
+    done = {tuple(row[key] for key in keys) for row in rows}
+    for seed in options.seeds:
+        for corpus in options.corpora:
+            for row in run(options, corpus, seed, done):
+                rows.append(row)
+                with results.open("a") as stream:
+                    stream.write(json.dumps(row) + "\n")
+                f1 = {name: round(100 * score["f1"], 1) for name, score in row["scores"].items()}
+                print(corpus, seed, row["arm"], row["budget"], f1, row["decisions"], row["applied"], flush=True)
+    (options.out / "table.md").write_text("\n".join(table(rows)) + "\n")
+    print("\n".join(table(rows)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
