@@ -12,7 +12,9 @@ from lacuner.audit.issues import new_issue
 from lacuner.corpus import read, write
 from lacuner.data import Document, Span
 from lacuner.models.gazetteer import TaggerGazetteer, sidecar, write_sidecar
-from lacuner.review.queue import ReviewQueue, decision_log, save_queue
+from lacuner.models.lookup import LookupTagger
+from lacuner.models.storage import save
+from lacuner.review.queue import ReviewQueue, decision_log, open_queue, save_queue
 from tests.cli.conftest import Run
 
 DOCS = [Document("1", "Mara met Teel.", spans=(Span(9, 13, "PER"),)), Document("2", "Nobody came.")]
@@ -54,3 +56,51 @@ def test_apply_refuses_what_it_cannot_do(run: Run, reviewed: Path) -> None:
     write(DOCS[1:], reviewed / "other.jsonl")
     stderr = run("apply", "run", "other.jsonl", "--out", "b.jsonl", status=2).stderr
     assert "document '1', which is not in this corpus" in stderr and not (reviewed / "b.jsonl").exists()
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A tagger that knows one of two names, and 60 texts in which both occur."""
+    save(LookupTagger({"Mara": "PER"}), tmp_path / "run" / "model")
+    write(
+        [Document(str(n), "Mara met Teel." if n % 2 else "Nobody came.") for n in range(60)], tmp_path / "texts.jsonl"
+    )
+    return tmp_path
+
+
+def test_scores_from_a_reviewed_sample(run: Run, model: Path) -> None:
+    done = run("audit", "sample", "run", "texts.jsonl", "--sentences", "30")
+    assert "30 of 60 documents drawn" in done.stdout and "--reviewed run/sample" in done.stdout
+    queue, log = open_queue(model / "run" / "sample"), decision_log(model / "run" / "sample")
+    assert queue.labels == ("PER",)
+    for sentence in queue.sentences[:20]:
+        names = [Span(0, 4, "PER"), Span(9, 13, "PER")] if "Mara" in queue.documents[sentence.doc_id].text else []
+        log.append(queue.label_sentence(sentence.doc_id, [s._replace(label=queue.labels[0]) for s in names]))
+    done = run("evaluate", "run", "--reviewed", "run/sample")
+    assert "20 sentences labeled, a random sample of 60 documents" in done.stdout
+    assert "further sentences would halve the intervals" in done.stdout
+    facts = json.loads(run("evaluate", "run", "--reviewed", log.path, "--json").stdout)
+    assert facts["precision"]["value"] == 1.0 and facts["recall"]["value"] == 0.5
+    assert facts["recall"]["low"] < 0.5 < facts["recall"]["high"]
+    assert "choose another --out" in run("audit", "sample", "run", "texts.jsonl", status=2).stderr
+
+
+def test_evaluate_needs_gold_or_a_sample(run: Run, model: Path) -> None:
+    assert "either --gold or --reviewed" in run("evaluate", "run", status=2).stderr
+    assert "there are no decisions" in run("evaluate", "run", "--reviewed", "run/sample", status=2).stderr
+    assert "needs a run folder" in run("evaluate", "texts.jsonl", "--reviewed", "run/sample", status=2).stderr
+
+
+def test_the_queue_goes_to_another_tool_and_back(run: Run, reviewed: Path) -> None:
+    (reviewed / "run" / "review" / "decisions.jsonl").unlink()
+    assert "1 documents: tasks.jsonl" in run("audit", "export", "run", "--out", "tasks.jsonl").stdout
+    [task] = read(reviewed / "tasks.jsonl")
+    assert [span.key for span in task.spans] == [(0, 4, "PER"), (9, 13, "PER")]
+    done = run("audit", "import", "run", "tasks.jsonl")
+    assert "0 decisions" in done.stdout and "--complete" in done.stdout  # nobody has touched it
+    write([Document("x", task.text, spans=task.spans[:1])], reviewed / "done.jsonl")
+    facts = json.loads(run("audit", "import", "run", "done.jsonl", "--complete", "--json").stdout)
+    assert facts["decisions"] == 1
+    run("apply", "run", "weak.jsonl", "--out", "better.jsonl")
+    first, _ = read(reviewed / "better.jsonl")
+    assert first.complete is True and [span.key for span in first.spans] == [(0, 4, "PER")]

@@ -1,4 +1,4 @@
-"""`lacuner audit`: label issues of a corpus, and diagnostics of a training run with the help of gold."""
+"""`lacuner audit`: diagnose a training run with the help of gold."""
 
 from __future__ import annotations
 
@@ -13,81 +13,9 @@ from lacuner.cli.options import Dev, Gold, InputOptions, Json, Seed, Settings, t
 from lacuner.data import Splits
 
 if TYPE_CHECKING:
-    from lacuner.annotate.gazetteer.entries import Entry
     from lacuner.audit.sampling import SamplingAudit
-    from lacuner.review.queue import ReviewQueue
 
-ISSUES_SHOWN = 20
 PlotFolder = Annotated[Path | None, Option("--out", help="Folder for the plots. Default: no plots.")]
-
-
-def issues(
-    run: Annotated[Path, Argument(metavar="RUN", help="Run folder, or any folder: the issues go to RUN/review.")],
-    weak: Annotated[list[Path], Option("--weak", metavar="FILE", help="Weak labels (incomplete). Repeatable.")],
-    *,
-    dev: Dev = None,
-    folds: Annotated[int, Option(help="Number of models; none predicts a document that it was trained on.")] = 3,
-    recipe: Annotated[str, Option(help="Recipe of the models.")] = "negative_sampling",
-    seed: Seed = 1,
-    set_: Settings = None,
-    json: Json = False,
-    inputs: InputOptions,
-) -> None:
-    """Find labels that are probably missing, wrong or spurious.
-
-    Each document is predicted by a model that did not train on it. Scores are calibrated, on dev or on names hidden
-    from the models. `lacuner review RUN` shows the issues in the browser.
-    """
-    from lacuner.audit.cross_fitting import CrossFitOptions, cross_fit_settings
-    from lacuner.audit.issues import count_kinds
-    from lacuner.review.next_round import describe_inputs
-    from lacuner.review.prepare import prepare_review
-    from lacuner.trainer.train import load_recipe_config
-    from lacuner.training.run_folder import stored_identity
-
-    files = {"weak": weak, "dev": [dev] if dev else None}
-    settings = [*cross_fit_settings(stored_identity(run)), *(set_ or [])]
-    config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], None, settings)
-    splits = Splits(**read_splits(files, inputs))
-    entries = _gazetteer_entries(run, weak)
-    origin = describe_inputs(weak, dev, [text for text in settings if text.startswith("encoder.")], inputs.arguments())
-    queue = prepare_review(splits, run, CrossFitOptions(recipe, config, folds, seed), entries, log, origin)
-    if json:
-        counts = {"documents": len(queue.documents), "issues": count_kinds(queue.issues), "groups": len(queue.groups)}
-        print_json({"run": str(run), **counts, "calibrated_on": queue.facts["calibrated_on"]})
-        return
-    _print_issues(queue, run)
-
-
-def _gazetteer_entries(run: Path, weak: list[Path]) -> list[Entry]:
-    """The entries of the run's gazetteer, or of the one beside the weak labels."""
-    from lacuner.models.gazetteer import parse_gazetteer, read_sidecars
-    from lacuner.models.storage import GAZETTEER
-
-    path = run / "model" / GAZETTEER
-    gazetteer = parse_gazetteer(path.read_bytes(), path) if path.is_file() else read_sidecars(weak)
-    return gazetteer.entries if gazetteer is not None else []
-
-
-def _print_issues(queue: ReviewQueue, run: Path) -> None:
-    from lacuner.audit.issues import count_kinds, group_issues
-    from lacuner.techniques.label_issues import bracket
-
-    numbers = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in count_kinds(queue.issues).items()]
-    echo(f"{len(queue.issues):,} label issues in {len(queue.documents):,} documents: {', '.join(numbers)}")
-    where = queue.facts["calibrated_on"]
-    if where == "nothing":
-        echo("There were too few labels to calibrate the scores on: they are good for ranking only.")
-    else:
-        echo(f"Scores are probabilities, calibrated on {where}.")
-    rows = []
-    for group in group_issues(queue.issues)[:ISSUES_SHOWN]:
-        best = group.issues[0]
-        now = ", ".join(sorted({span.label for span in best.current}))
-        example = bracket(queue.documents[best.doc_id].text, best.start, best.end)
-        rows.append((f"{best.score:.2f}", len(group.issues), group.kind.replace("_", " "), now, group.label, example))
-    print_table("", ("score", "mentions", "issue", "label", "proposed", "example"), rows)
-    echo(f"queue: {run / 'review'}")
 
 
 def sampling(

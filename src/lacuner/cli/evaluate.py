@@ -1,24 +1,42 @@
-"""`lacuner evaluate`: score predictions against gold."""
+"""`lacuner evaluate`: score predictions against gold, or a model against a reviewed sample."""
+
+from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, echo
+from typer import Argument, Option, echo
 
-from lacuner.cli.console import CorpusReader, log, print_json, print_scores
-from lacuner.cli.options import Gold, InputOptions, Json
+from lacuner.cli.console import CorpusReader, log, print_json, print_scores, print_table
+from lacuner.cli.options import InputOptions, Json
+from lacuner.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lacuner.review.sample import SampleScores
 
 
 def evaluate(
     predictions: Annotated[Path, Argument(metavar="RUN_OR_PREDICTIONS", help="Run folder or predicted corpus.")],
-    gold: Gold,
     *,
+    gold: Annotated[Path | None, Option("--gold", help="Gold annotations of the same texts.")] = None,
+    reviewed: Annotated[
+        Path | None, Option("--reviewed", help="Reviewed random sample: its folder or decisions.jsonl.")
+    ] = None,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Precision, recall and F1 of spans, overall and per type."""
+    """Precision, recall and F1 of spans, overall and per type.
+
+    Without gold, --reviewed estimates them, with intervals, from a random sample that a reviewer has labeled.
+    """
     from lacuner.evaluate import score
 
+    if (gold is None) == (reviewed is None):
+        raise ConfigError("give either --gold or --reviewed")
+    if reviewed is not None:
+        _evaluate_sample(predictions, reviewed, json)
+        return
+    assert gold is not None
     gold_docs = CorpusReader(gold, inputs, complete=True)
     words_unread: int | None = None  # a file of predictions does not record it
     if predictions.is_dir():
@@ -47,3 +65,39 @@ def evaluate(
         log(f"{gold}: no entity in this file, so every score is 0")
     if len(scores.lost):
         log(f"words: {scores.lost}")
+
+
+def _evaluate_sample(run: Path, reviewed: Path, json: bool) -> None:
+    """Estimate the scores of a run from the sentences that a reviewer has labeled."""
+    from lacuner.models.storage import load
+    from lacuner.review.decisions import DecisionLog
+    from lacuner.review.queue import DECISIONS, FOLDER, open_queue
+    from lacuner.review.sample import score_sample
+
+    if not run.is_dir():
+        raise ConfigError("--reviewed needs a run folder, not a file of predictions", file=run)
+    decisions = reviewed / FOLDER / DECISIONS if reviewed.is_dir() else reviewed
+    if not decisions.is_file():
+        raise ConfigError("there are no decisions here: `lacuner review` writes them", file=decisions)
+    queue, tagger = open_queue(decisions.parent.parent), load(run)
+    spans = {doc.id: doc.spans for doc in tagger.predict(queue.documents.values())}
+    scores = score_sample(queue, DecisionLog(decisions).state(), spans)
+    if json:
+        counts = {key: getattr(scores, key) for key in ("reviewed", "skipped", "left", "documents")}
+        print_json({**{key: getattr(scores, key).as_json() for key in ("precision", "recall", "f1")}, **counts})
+        return
+    _print_sample(scores)
+
+
+def _print_sample(scores: SampleScores) -> None:
+    rows = [
+        (name, f"{100 * one.value:.1f}", f"{100 * one.low:.1f} - {100 * one.high:.1f}")
+        for name, one in (("precision", scores.precision), ("recall", scores.recall), ("F1", scores.f1))
+    ]
+    print_table("", ("", "estimate", "95 % interval"), rows)
+    skipped = f", {scores.skipped:,} skipped" if scores.skipped else ""
+    echo(f"{scores.reviewed:,} sentences labeled{skipped}, a random sample of {scores.documents:,} documents")
+    further = scores.f1.halving
+    if further is not None:
+        enough = "" if further <= scores.left else f"; {scores.left:,} are left in this sample: draw a larger one"
+        echo(f"{further:,} further sentences would halve the intervals{enough}")

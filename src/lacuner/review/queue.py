@@ -121,7 +121,7 @@ class ReviewQueue:
         if span is not None and action != "change":
             raise ConfigError(f"a new span is a change, not {action!r}")
         if span is not None:
-            self._check_spans(self.document(issue.doc_id), [span])
+            self.check_spans(self.document(issue.doc_id), [span])
         edits = []
         for other in self.equal_issues(issue_id) if everywhere else [issue]:
             doc = self.document(other.doc_id)
@@ -136,7 +136,7 @@ class ReviewQueue:
     def label_sentence(self, doc_id: str, spans: Iterable[Span], reviewer: str = "") -> Decision:
         """A decision that these are all entities of a document, ready for `DecisionLog.append`."""
         doc, spans = self.document(doc_id), sort_spans(spans)
-        self._check_spans(doc, spans)
+        self.check_spans(doc, spans)
         if any(a.overlaps(b) for a, b in pairwise(spans)):
             raise ConfigError("two entities of the sentence overlap")
         spans = tuple(Span(*span.key, None, SOURCE) for span in spans)
@@ -149,7 +149,8 @@ class ReviewQueue:
         edit = Edit(doc_id, text_hash(self.document(doc_id).text))
         return Decision("skip", (edit,), reviewer=reviewer)
 
-    def _check_spans(self, doc: Document, spans: Iterable[Span]) -> None:
+    def check_spans(self, doc: Document, spans: Iterable[Span]) -> None:
+        """Raise an error if a span cannot be an entity of the document: its place, or a label that is unknown here."""
         for start, end, label, *_ in spans:
             if not 0 <= start < end <= len(doc.text):
                 raise ConfigError(f"the span {start}-{end} is empty or outside document {doc.id!r}")

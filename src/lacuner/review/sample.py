@@ -94,7 +94,7 @@ def _allocate(size: int, shares: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     while counts.sum() < size:
         lacking = np.where(counts < sizes, shares * size - counts, -np.inf)
         counts[int(lacking.argmax())] += 1
-    return counts
+    return np.asarray(counts)
 
 
 @dataclass(frozen=True)
