@@ -74,6 +74,7 @@ HEAVY = {
     },
     "onnx": {"export/onnx_graph.py"},
     "onnxruntime": {"export"},
+    "pyarrow": {"corpus/parquet.py"},
     "typer": {"cli"},
     "rich": {"cli", "api.py"},
     "starlette": {"serve", "review"},
@@ -164,7 +165,8 @@ def test_sizes() -> None:
 LAZY = """
 import sys
 import lacuner, lacuner.corpus, lacuner.evaluate, lacuner.noise, lacuner.cli.main
-print(*sorted({"torch", "transformers", "spacy", "matplotlib", "pandas", "sklearn"} & set(sys.modules)))
+heavy = {"torch", "transformers", "spacy", "srsly", "pyarrow", "zstandard", "matplotlib", "pandas", "sklearn"}
+print(*sorted(heavy & set(sys.modules)))
 """
 
 

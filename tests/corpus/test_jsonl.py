@@ -85,7 +85,7 @@ def test_span_keys_of_other_tools(tmp_path: Path) -> None:
         ('{"text": "a\\ud800b"}', "surrogate"),
         ('{"text": "a\\u0000b"}', "NUL"),
         ({"tokens": ["a"], "tags": ["B-X", "O"]}, "2 tags for 1 tokens"),
-        ({"tokens": ["a"], "tags": [3]}, "numbers have no meaning"),
+        ({"tokens": ["a"], "tags": [3]}, "numbers, which have no meaning"),
         ({"tokens": ["a"], "tags": ["X"]}, "not a tag"),
         ({"tokens": ["a", ""]}, "none of them empty"),
         ({"tokens": ["a"], "spans": [[0, 2, "X"]]}, "outside the 1 tokens"),

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,4 +93,76 @@ def test_a_docbin_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatc
     monkeypatch.setattr(docbin, "MAX_BYTES", 1000)
     (tmp_path / "x.spacy").write_bytes(zlib.compress(b"\0" * 100_000))
     with pytest.raises(CorpusError, match="unpacks to more"):
+        list(read(tmp_path / "x.spacy", format="spacy"))
+
+
+def pack(**changes: Any) -> bytes:
+    """A DocBin of one document with two tokens, some of whose parts are replaced."""
+    import spacy
+    import srsly
+    from spacy.tokens import DocBin
+
+    doc = spacy.blank("en")("Mara left")
+    doc.spans["sc"] = [doc[0:1]]
+    content = srsly.msgpack_loads(zlib.decompress(DocBin(docs=[doc]).to_bytes()))
+    return zlib.compress(srsly.msgpack_dumps({**content, **changes}))
+
+
+def spans_at(*places: tuple[int, int]) -> bytes:
+    import srsly
+
+    spans = [struct.pack(">QQQllll", 0, 0, 0, start, end, -5, 10**6) for start, end in places]
+    group = srsly.msgpack_dumps({"name": "sc", "attrs": {}, "spans": spans})
+    return srsly.msgpack_dumps({group: ["sc"]})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lengths": b"\0" * 4_000_000},
+        {"cats": [{}] * 1_100_000},
+        {"flags": [{}] * 1_100_000, "cats": [{}]},
+        {"user_data": [b"\xdd\x00\x20\x00\x00" + b"\x80" * (2 << 20)]},
+        {"lengths": (2).to_bytes(4, "little") * 2},
+        {"lengths": (-2).to_bytes(4, "little", signed=True)},
+        {"span_groups": [spans_at((0, 5))]},
+        {"span_groups": [spans_at((-1, 1))]},
+        {"span_groups": [spans_at((1, 1))]},
+        {"span_groups": [spans_at((2**31 - 1, 2**31 - 1))]},
+        {"span_groups": [b"\xc1"]},
+        {"tokens": b""},
+        {"attrs": []},
+        {"attrs": [0] * 14},
+        {"strings": [1, 2]},
+    ],
+)
+def test_issue_29_malformed_parts_of_a_docbin_are_one_sentence(tmp_path: Path, changes: dict[str, Any]) -> None:
+    (tmp_path / "x.spacy").write_bytes(pack(**changes))
+    with pytest.raises(CorpusError, match="DocBin") as caught:
         list(read(tmp_path / "x.spacy"))
+    assert "\n" not in caught.value.problem
+
+
+def test_issue_29_a_small_docbin_cannot_become_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """97 kB of zlib held 97 MB of msgpack, which became 2.2 GB of Python objects: counted here, not built."""
+    import srsly
+
+    monkeypatch.setattr(srsly.msgpack, "unpackb", lambda *_, **__: pytest.fail("nothing may be built"))
+    for code in (b"\x80", b"\x90", b"\xc0"):
+        data = zlib.compress(b"\xdd\x01\x80\x00\x00" + code * (24 << 20))
+        (tmp_path / "x.spacy").write_bytes(data)
+        with pytest.raises(CorpusError, match="more than 1,000,000 objects"):
+            list(read(tmp_path / "x.spacy"))
+    (tmp_path / "x.spacy").write_bytes(zlib.compress(b"\0" * (97 << 20)))
+    with pytest.raises(CorpusError, match="unpacks to more than 32 MiB"):
+        list(read(tmp_path / "x.spacy"))
+
+
+def test_every_type_of_msgpack_is_counted() -> None:
+    import srsly
+
+    value = {"a": [1, -1, 300, -300, 70_000, -70_000, 2**40, -(2**40), 1.5, None, True], "b": {"c": "x" * 40}}
+    value |= {"d": "y" * 300, "e": "z" * 70_000, "f": b"1", "g": b"2" * 300, "h": b"3" * 70_000, "i": list(range(20))}
+    value |= {"j": {str(i): i for i in range(20)}, "k": list(range(70_000))}
+    leaves = 11 + 2 + 20 + 40 + 70_000
+    assert docbin.count_objects(srsly.msgpack_dumps(value), 10**6) == 1 + 2 * len(value) + leaves

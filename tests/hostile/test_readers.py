@@ -17,7 +17,19 @@ from lacuner.corpus.reader import span_problem
 from lacuner.data import Document, Span
 from lacuner.errors import CorpusError
 
-ENDINGS = {"jsonl": ".jsonl", "conll": ".conll", "tokens": ".jsonl", "txt": ".txt", "spacy": ".spacy"}
+ENDINGS = {
+    "jsonl": ".jsonl",
+    "conll": ".conll",
+    "tokens": ".jsonl",
+    "txt": ".txt",
+    "spacy": ".spacy",
+    "labelstudio": ".json",
+    "labelstudio_min": ".json",
+    "prodigy": ".jsonl",
+    "argilla": ".json",
+    "argilla_v1": ".jsonl",
+    "doccano": ".jsonl",
+}
 SAMPLE = [
     Document("a", "Mara Teel left Halden.", spans=(Span(0, 9, "PER"), Span(15, 21, "LOC")), complete=True),
     Document("b", "Ünïcode 北京 straße", spans=(Span(8, 10, "LOC"),), unsure=(Span(11, 17, ""),)),

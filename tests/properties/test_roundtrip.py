@@ -17,6 +17,16 @@ from lacuner.data import Document, Lost, Span
 from tests.strategies import documents
 
 ENDING = {"jsonl": ".jsonl", "conll": ".conll", "tokens": ".jsonl", "txt": ".txt", "spacy": ".spacy"}
+# formats with character offsets, which one property covers
+OFFSETS = {
+    "labelstudio": ".json",
+    "labelstudio_min": ".json",
+    "prodigy": ".jsonl",
+    "argilla": ".json",
+    "argilla_v1": ".jsonl",
+    "doccano": ".jsonl",
+}
+ENDING |= OFFSETS
 
 
 def round_trip(docs: list[Document], name: str, scheme: str = "IOB2") -> tuple[list[Document], Lost]:
@@ -65,6 +75,55 @@ def test_columns_and_tokens_lose_only_what_they_report(docs: list[Document], nam
         elif join_words(old_words)[0] == old.text and len({doc.id for doc in docs}) == len(docs):
             assert new.text == old.text
             assert [span[:3] for span in new.spans] == [span[:3] for span in old.spans]
+
+
+def is_consistent(doc: Document) -> bool:
+    """Whether no span is in two states, which no annotator would say."""
+    keys = [span.key for span in (*doc.spans, *doc.rejected, *doc.unsure)]
+    return len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("name", OFFSETS)
+def test_formats_with_offsets_lose_only_what_they_report(name: str) -> None:
+    @settings(max_examples=40)
+    @given(st.lists(documents().filter(is_consistent), max_size=3, unique_by=lambda doc: doc.id))
+    def check(docs: list[Document]) -> None:
+        again, lost = round_trip(docs, name)
+        assert len(again) == len(docs) - lost.counts["document without text"]
+        docs = [doc for doc in docs if doc.text.strip() or not lost.counts["document without text"]]
+        for new, old in zip(again, docs, strict=True):
+            compare(new, old, lost)
+
+    check()
+
+
+def compare(new: Document, old: Document, lost: Lost) -> None:
+    """Whatever differs must be among the losses, by the word for it."""
+    reasons = " ".join(reason for reason, _ in lost)
+    dropped = {row[1:4] for row in lost.spans if row.document == old.id}
+    if "text:" not in reasons:
+        assert new.text == old.text
+        for state in ("spans", "rejected", "unsure"):
+            before = [span for span in getattr(old, state) if span.key not in dropped]
+            after = getattr(new, state)
+            if "label changed" not in reasons:
+                assert sorted(span.key for span in after) == sorted(span.key for span in before)
+            if "score" not in reasons:
+                assert sorted((span.key, span.score or 0) for span in after) == sorted(
+                    (span.key, span.score or 0) for span in before
+                )
+            if "source" not in reasons:
+                assert sorted((span.key, span.source or "") for span in after) == sorted(
+                    (span.key, span.source or "") for span in before
+                )
+        if "words" not in reasons and old.words is not None:
+            assert words_of(new) == old.words
+    if "id not written" not in reasons:
+        assert new.id == old.id
+    if "complete" not in reasons:
+        assert new.complete == old.complete
+    if "meta" not in reasons:
+        assert new.meta == old.meta
 
 
 @settings(max_examples=60)

@@ -13,8 +13,8 @@ from typer import echo
 
 from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.options import InputOptions
-from lacuner.corpus import read
-from lacuner.corpus.reader import raise_error
+from lacuner.corpus.formats import choose_format, read_file
+from lacuner.corpus.reader import CorpusFile, raise_error
 from lacuner.data import Document, Lost
 from lacuner.errors import CorpusError
 
@@ -105,16 +105,11 @@ class CorpusReader:
         self.lost = Lost()
         self.documents = 0
         self._sizes: list[int] = []  # bytes of each piece that was read
-        self._docs = read(
-            path,
-            format=inputs.format,
-            complete=complete,
-            options=inputs.read_options(keep_bad_spans),
-            lost=self.lost,
-            on_error=on_error,
-            on_bytes=self._sizes.append,
-        )
-        if path.suffix == ".txt" and path.is_file():
+        options = inputs.read_options(keep_bad_spans)
+        file = CorpusFile(path, options, self.lost, on_error, on_bytes=self._sizes.append)
+        self.format = choose_format(file, inputs.format)
+        self._docs = read_file(file, self.format, complete)
+        if self.format == "txt" and not path.is_dir():
             log(f"{path}: read as one document per line")
 
     def __iter__(self) -> Iterator[Document]:
@@ -138,18 +133,17 @@ class CorpusReader:
         from rich.console import Console
         from rich.progress import Progress, TextColumn
 
-        files = self.path.rglob("*.txt") if self.path.is_dir() else [self.path]
-        total = None if self.path == STANDARD_STREAM else sum(file.stat().st_size for file in files)
+        files = [file for file in (self.path.rglob("*") if self.path.is_dir() else [self.path]) if file.is_file()]
         columns = (*Progress.get_default_columns(), TextColumn("{task.fields[rate]}"))  # the default has the time left
         bar = Progress(*columns, console=Console(stderr=True))
-        bar.add_task(self.path.name, total=total, rate="")
+        bar.add_task(self.path.name, total=sum(file.stat().st_size for file in files) or None, rate="")
         bar.start()
         return bar
 
     def log_lost(self, role: str = "") -> None:
         """Report how many documents were read and what was dropped."""
         path = "standard input" if self.path == STANDARD_STREAM else self.path
-        log_lost(self.lost, f"read {path}{role and f' as {role}'}: {self.documents:,} documents")
+        log_lost(self.lost, f"read {path}{role and f' as {role}'}: {self.documents:,} documents ({self.format})")
 
 
 def read_splits(files: Mapping[str, Iterable[Path] | None], inputs: InputOptions) -> dict[str, list[Document]]:

@@ -19,6 +19,7 @@ from lacuner.cli import (
     augment,
     bench,
     check,
+    convert,
     evaluate,
     export,
     noise,
@@ -35,6 +36,7 @@ from lacuner.errors import ConfigError, LacunerError, ProcessLostError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check.check,
+    "convert": convert.convert,
     "annotate": annotate.annotate,
     "noise corrupt": noise.corrupt,
     "noise measure": noise.measure,

@@ -12,6 +12,7 @@ from typer import Option
 
 from lacuner.atomic import STANDARD_STREAM
 from lacuner.corpus import FORMATS, ReadOptions
+from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.tags import SCHEMES
 from lacuner.errors import ConfigError
 
@@ -41,13 +42,22 @@ _SEPARATORS = {"tab": "\t", "space": " ", r"\t": "\t"}
 class InputOptions:
     """How to read a corpus. Each field is an option of every command that reads one."""
 
-    format: Annotated[FormatName | None, Option(help="Input format. Default: from the file name.")] = None
+    format: Annotated[FormatName | None, Option(help="Input format. Default: detected from content and name.")] = None
     encoding: Annotated[str, Option(help="Input encoding.")] = "utf-8"
     words: Annotated[Literal["unicode", "space"], Option(help="Word splitting of untokenised text.")] = "unicode"
     separator: Annotated[str | None, Option(help="Columns: tab, space or a character. Default: detected.")] = None
     token_column: Annotated[int, Option(help="Columns: index of the word.")] = 0
     tag_column: Annotated[int, Option(help="Columns: index of the tag, -1 is the last.")] = -1
     scheme: Annotated[SchemeName | None, Option(help="Tag scheme. Default: detected.")] = None
+    label_names: Annotated[
+        str | None,
+        Option(metavar="NAMES", help="Names of integer tags, from 0: O,B-PER,... or a file with one per line."),
+    ] = None
+    text_field: Annotated[
+        str | None, Option(metavar="KEY", help="JSON: key of the text. Default: that of the tool.")
+    ] = None
+    offsets: Annotated[Literal["characters", "utf-16", "bytes"], Option(help="Unit of offsets in JSON.")] = "characters"
+    split: Annotated[str | None, Option(help="Hugging Face data sets: the split to read.")] = None
     strict: Annotated[bool, Option("--strict", help="Ignore invalid tag sequences (seqeval strict).")] = False
 
     def read_options(self, keep_bad_spans: bool = False) -> ReadOptions:
@@ -55,13 +65,28 @@ class InputOptions:
         values = asdict(self)
         del values["format"]
         separator = _SEPARATORS.get(self.separator or "", self.separator)
-        return ReadOptions(**{**values, "separator": separator, "keep_bad_spans": keep_bad_spans})
+        values |= {"separator": separator, "label_names": _read_names(self.label_names)}
+        return ReadOptions(**values, keep_bad_spans=keep_bad_spans)
 
     def arguments(self) -> list[str]:
         """The options that differ from their defaults, as command-line arguments."""
         changed = {name: [value] for name, value in asdict(self).items() if value != getattr(InputOptions, name)}
         changed.pop("strict", None)
         return to_arguments(changed) + ["--strict"] * self.strict
+
+
+def _read_names(value: str | None) -> tuple[str, ...]:
+    """The names after `--label-names`, or those in the file that it names."""
+    if value is None:
+        return ()
+    if "," in value:
+        return tuple(name.strip() for name in value.split(","))
+    path = Path(value)
+    if not path.is_file():
+        raise ConfigError(
+            f"--label-names is a list such as O,B-PER,I-PER or a file with one name per line, not {value!r}"
+        )
+    return tuple(CorpusFile(path).read_text().split())
 
 
 def to_arguments(options: Mapping[str, Iterable[object]]) -> list[str]:

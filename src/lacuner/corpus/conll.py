@@ -7,14 +7,14 @@ Separator, number of columns and tag scheme are detected from the beginning of t
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 
-from lacuner.atomic import atomic_write
 from lacuner.corpus import tags as tagging
 from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.streams import open_output
 from lacuner.corpus.words import flatten, join_words, to_words, word_texts
 from lacuner.data import Document, Lost, Span, Where, Words
 from lacuner.errors import CorpusError
@@ -163,9 +163,7 @@ def _check_tags(tags: Sequence[str], numbers: Sequence[int], file: CorpusFile) -
 def _detect_layout(file: CorpusFile) -> Layout:
     """Detect the layout from the beginning of the file, as far as the options leave it open."""
     options = file.options
-    blocks = replace(file, on_bytes=None).read_blocks()
-    beginning = (line for block in blocks for line in block.lines)
-    lines = [line for line in islice(beginning, _SAMPLE_LINES) if not _is_docstart(line)]
+    lines = [line for line in file.head_lines()[:_SAMPLE_LINES] if not _is_docstart(line)]
     sample = [line for line in lines if line.strip()]
     no_comments = [line for line in sample if not line.startswith("#")] or sample
     separator = options.separator or _detect_separator(no_comments, options.tag_column)
@@ -191,6 +189,13 @@ def _detect_layout(file: CorpusFile) -> Layout:
     return Layout(separator, width, token, tag, scheme, bare)
 
 
+def has_tags(file: CorpusFile) -> bool:
+    """Whether most lines at the beginning end in a tag, and some are not O."""
+    lines = [line for line in file.head_lines()[:_SAMPLE_LINES] if line.strip() and not line.startswith("#")]
+    last = [re.split(r"[ \t]+", line.strip())[-1] for line in lines if len(line.split()) > 1]
+    return 2 * sum(map(tagging.is_tag, last)) > len(lines) and any(tag != "O" and tagging.is_tag(tag) for tag in last)
+
+
 def _detect_separator(lines: list[str], tag_column: int) -> str:
     """The first separator that puts a tag into the tag column of most lines; otherwise tab if most lines have one."""
     for separator in ("\t", " ", ",", ";", "|"):
@@ -205,7 +210,7 @@ def write_conll(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = 
     """Write `word<TAB>tag` lines, which can express words and flat spans only."""
     document = 0
     number = 0
-    with atomic_write(path) as stream:
+    with open_output(path) as stream:
         for doc in docs:
             tokens, tags = to_tags(doc, lost, scheme)
             if not tokens:

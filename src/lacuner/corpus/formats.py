@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lacuner.atomic import STANDARD_STREAM
-from lacuner.corpus import conll, docbin, jsonl, text
-from lacuner.corpus.reader import COMPRESSED, CorpusFile, ReadOptions, raise_error
+from lacuner.corpus import argilla, conll, docbin, doccano, jsonl, labelstudio, prodigy, text
+from lacuner.corpus.json_stream import sample_rows
+from lacuner.corpus.reader import CorpusFile, ReadOptions, raise_error
+from lacuner.corpus.streams import format_ending
 from lacuner.corpus.tags import SCHEMES
 from lacuner.corpus.words import split_spaces
 from lacuner.data import Document, Lost
@@ -15,11 +17,15 @@ from lacuner.errors import ConfigError, CorpusError
 
 
 class Format(NamedTuple):
-    """A file format: file name endings, reader and writer."""
+    """A file format: file name endings, reader, writer, and how its files are recognised."""
 
     endings: tuple[str, ...]
     read: Callable[[CorpusFile], Iterator[Document]]
     write: Callable[[Iterable[Document], Path, Lost, str], None]
+    matches_row: Callable[[Any], bool] | None = None
+    """Whether a JSON value is a row of this format."""
+    matches: Callable[[CorpusFile], bool] | None = None
+    """Whether a file or folder is of this format, for formats other than JSON."""
 
 
 FORMATS: dict[str, Format] = {
@@ -27,32 +33,65 @@ FORMATS: dict[str, Format] = {
     "conll": Format((".conll", ".iob", ".iob2", ".bio"), conll.read_conll, conll.write_conll),
     "tokens": Format((), jsonl.read_jsonl, jsonl.write_tokens),
     "txt": Format((".txt",), text.read_txt, text.write_txt),
-    "spacy": Format((".spacy",), docbin.read_docbin, docbin.write_docbin),
+    "spacy": Format((".spacy",), docbin.read_docbin, docbin.write_docbin, matches=docbin.is_docbin),
+    "labelstudio": Format((), labelstudio.read_labelstudio, labelstudio.write_labelstudio, labelstudio.is_labelstudio),
+    "labelstudio_min": Format(
+        (), labelstudio.read_labelstudio_min, labelstudio.write_labelstudio_min, labelstudio.is_labelstudio_min
+    ),
+    "prodigy": Format((), prodigy.read_prodigy, prodigy.write_prodigy, prodigy.is_prodigy),
+    "argilla": Format((), argilla.read_argilla, argilla.write_argilla, argilla.is_argilla),
+    "argilla_v1": Format((), argilla.read_argilla, argilla.write_argilla_v1),
+    "doccano": Format((), doccano.read_doccano, doccano.write_doccano, doccano.is_doccano),
 }
-"""jsonl is lossless; tokens is JSON lines with `tokens` and `ner_tags`; spacy is spaCy's DocBin."""
-STREAMED = ("jsonl", "conll", "tokens", "txt")
-"""Formats that can be read from standard input and written to standard output (`-`)."""
+"""jsonl is lossless; tokens is JSON lines with `tokens` and `ner_tags`; spacy is spaCy's DocBin. The first format that
+recognises a file reads it, so those with the strictest rule come first."""
 
 
-def format_of(path: str | PathLike[str], name: str | None = None) -> Format:
-    """The format of this name or, without one, of the path's ending."""
+def format_of(path: str | PathLike[str], name: str | None = None, option: str = "--format-out") -> Format:
+    """The format of this name or, without one, of the path's ending: for a file to be written."""
     if name is not None:
         if name not in FORMATS:
             raise CorpusError(f"there is no format {name!r}: choose from {', '.join(FORMATS)}", file=path)
         return FORMATS[name]
     path = Path(path)
-    if path == STANDARD_STREAM:
-        raise CorpusError(f"standard input has no ending that tells its format: add --format {'|'.join(STREAMED)}")
     if path.is_dir():
         return FORMATS["txt"]
-    ending = path.suffix.lower()
-    if ending in COMPRESSED:
-        ending = Path(path.stem).suffix.lower()
+    ending = format_ending(path)
     for known in FORMATS.values():
         if ending in known.endings:
             return known
     endings = " ".join(ending for known in FORMATS.values() for ending in known.endings)
-    raise CorpusError(f"unknown ending: use one of {endings}, or --format for an input", file=path)
+    raise CorpusError(f"unknown ending: use one of {endings}, or name the format with {option}", file=path)
+
+
+def detect_format(file: CorpusFile) -> str:
+    """The name of the format of a file or folder: by its content, and by its ending where the content does not tell.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "export.json"
+    >>> _ = path.write_text('[{"data": {"text": "Mara left"}, "annotations": []}]')
+    >>> detect_format(CorpusFile(path))
+    'labelstudio'
+    """
+    for name, known in FORMATS.items():
+        if known.matches is not None and known.matches(file):
+            return name
+    if file.path.is_dir():
+        return "txt"
+    rows = sample_rows(file)
+    for row in rows:
+        for name, known in FORMATS.items():
+            if known.matches_row is not None and known.matches_row(row):
+                return name
+    ending = format_ending(file.path)
+    for name, known in FORMATS.items():
+        if ending in known.endings:
+            return name
+    if rows:
+        return "jsonl"
+    if conll.has_tags(file):
+        return "conll"
+    raise file.error(f"neither content nor ending tell the format: choose one of {', '.join(FORMATS)} with --format")
 
 
 def read(
@@ -68,8 +107,8 @@ def read(
     """Stream documents from a file or folder.
 
     Arguments:
-        path: a file, a folder of `.txt` files, or `-` for standard input.
-        format: a name in `FORMATS`; by default it follows from the path's ending.
+        path: a file, perhaps compressed, a folder, or `-` for standard input.
+        format: a name in `FORMATS`; by default it is detected.
         complete: value of `Document.complete` for documents whose file does not say.
         options: layout of the file.
         lost: records what the reader repaired or ignored.
@@ -83,23 +122,35 @@ def read(
     >>> doc.text, [span.key for span in doc.spans]
     ('Mara left Oslo', [(0, 4, 'PER'), (10, 14, 'LOC')])
     """
-    path = Path(path)
-    if path == STANDARD_STREAM:
-        _check_streamed(format, "standard input")
-    elif not path.exists():
-        raise CorpusError("there is no such file or folder", file=path)
-    file_format = format_of(path, format)
+    file = CorpusFile(Path(path), options, lost if lost is not None else Lost(), on_error, on_bytes)
+    return read_file(file, choose_format(file, format), complete)
+
+
+def choose_format(file: CorpusFile, name: str | None = None) -> str:
+    """The name of the format in which an input is read, which must exist: as given, or detected."""
+    if file.path != STANDARD_STREAM and not _exists(file.path):
+        raise CorpusError("there is no such file or folder", file=file.path)
+    if name is None:
+        return detect_format(file)
+    format_of(file.path, name)
+    return name
+
+
+def read_file(file: CorpusFile, format: str, complete: bool | None = None) -> Iterator[Document]:
+    """Stream the documents of a file whose format is known."""
+    options = file.options
     if options.words not in ("unicode", "space"):
         raise ConfigError(f"--words is unicode or space, not {options.words!r}")
     if options.scheme is not None:
         _check_scheme(options.scheme)
-    file = CorpusFile(path, options, lost if lost is not None else Lost(), on_error, on_bytes)
-    return _apply_defaults(file_format.read(file), complete, options)
+    return _apply_defaults(FORMATS[format].read(file), complete, options)
 
 
-def _check_streamed(format: str | None, stream: str) -> None:
-    if format in FORMATS and format not in STREAMED:
-        raise ConfigError(f"{stream} cannot be in the format {format}: name a file, or choose {', '.join(STREAMED)}")
+def _exists(path: Path) -> bool:
+    try:
+        return "\0" not in str(path) and path.exists()
+    except OSError as error:  # e.g. a name that is too long
+        raise CorpusError(f"cannot read this file: {error.strerror or error}", file=path) from error
 
 
 def _check_scheme(scheme: str) -> None:
@@ -121,7 +172,8 @@ def write(
 ) -> Lost:
     """Write documents and return what the format cannot express; `scheme` is for formats with tags.
 
-    The path `-` is standard output, where the default format is jsonl.
+    The path `-` is standard output, where the default format is jsonl. A path that ends in .gz, .bz2, .xz or .zst is
+    compressed.
 
     >>> import tempfile
     >>> lost = write([Document("a", "Mara left")], Path(tempfile.mkdtemp()) / "texts.txt")
@@ -130,10 +182,10 @@ def write(
     """
     _check_scheme(scheme)
     lost = Lost()
-    if Path(path) == STANDARD_STREAM:
-        _check_streamed(format, "standard output")
-        format = format or "jsonl"
-    if Path(path).suffix.lower() in COMPRESSED:
-        raise CorpusError("compressed files can be read, not written: leave out the last ending", file=path)
-    format_of(path, format).write(docs, Path(path), lost, scheme)
+    path = Path(path)
+    if "\0" in str(path):
+        raise CorpusError("a file name cannot contain NUL", file=repr(str(path)))
+    if path == STANDARD_STREAM and format is None:
+        format = "jsonl"
+    format_of(path, format).write(docs, path, lost, scheme)
     return lost

@@ -7,81 +7,44 @@ are kept in `meta`.
 """
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lacuner.atomic import atomic_write
 from lacuner.corpus import tags as tagging
 from lacuner.corpus.conll import to_tags
-from lacuner.corpus.reader import CorpusFile, span_problem
+from lacuner.corpus.json_rows import count_unread, get, new_id, new_score, read_documents, show, text_key
+from lacuner.corpus.reader import CorpusFile, ReadOptions
+from lacuner.corpus.streams import open_output
 from lacuner.corpus.words import find_words, join_words
-from lacuner.data import Document, Lost, Span, Where, Words
+from lacuner.data import Document, Lost, Span, Words
 from lacuner.errors import CorpusError
 
 _KEYS = ("id", "text", "words", "spans", "rejected", "unsure", "complete", "meta")
-_TAG_KEYS = ("tags", "ner_tags")
+TAG_KEYS = ("tags", "ner_tags")
 _SPAN_KEYS = ("spans", "entities", "label", "labels")
 """Keys for spans: ours, and those of other tools."""
+_FOREIGN = {"answer": "prodigy", "annotations": "labelstudio", "annotation": "argilla", "prediction": "argilla"}
+"""Keys that change the meaning of a row, and the format that reads them."""
 
 
 def read_jsonl(file: CorpusFile) -> Iterator[Document]:
-    """Documents, one per line, in either form."""
-    number = 0
-    for block in file.read_blocks():
-        for line_number, line in enumerate(block.lines, block.first):
-            if not line or line.isspace():
-                continue
-            number += 1
-            try:
-                doc = _document(_parse(line), str(number), file.options.scheme)
-                if not file.options.keep_bad_spans:
-                    _check_spans(doc)
-            except CorpusError as error:
-                file.report(file.error(error.problem, line_number))
-                continue
-            doc.where = Where(str(file.path), line_number)
-            yield doc
+    """Documents, one per row, in either form."""
+    return read_documents(file, document_from_row)
 
 
-def _parse(line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise CorpusError(f"this line is not JSON: {error.msg} at character {error.pos}") from error
-    except (ValueError, RecursionError) as error:
-        raise CorpusError("this line is not readable JSON: nested too deeply, or a number out of range") from error
-    if not isinstance(row, dict):
-        raise CorpusError('a line must be a JSON object, such as {"text": ...}')
-    if "\\u" in line:  # only an escape can contain characters that the encoding of the file cannot
-        _check_characters(row)
-    return row
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number in JSON")
-
-
-def _check_characters(value: Any) -> None:
-    if isinstance(value, str):
-        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise CorpusError("there is a NUL or half of a surrogate pair in this line")
-    elif isinstance(value, dict | list):
-        for item in [*value, *value.values()] if isinstance(value, dict) else value:
-            _check_characters(item)
-
-
-def _check_spans(doc: Document) -> None:
-    for span in (*doc.spans, *doc.rejected, *doc.unsure):
-        problem = span_problem(doc.text, span)
-        if problem:
-            raise CorpusError(f"{problem}; `lacuner check --fix` repairs such files")
-
-
-def _document(row: dict[str, Any], number: str, scheme: str | None) -> Document:
-    tokens = _get(row, "tokens", list, None)
-    text = _get(row, "text", str, None)
+def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    """A document from a row in either form."""
+    for key, name in _FOREIGN.items():
+        if isinstance(row.get(key), list | dict) or (
+            key == "answer" and row.get(key) in ("accept", "reject", "ignore")
+        ):
+            raise CorpusError(
+                f"there is annotation under `{key}`, which the format jsonl does not read: --format {name} may"
+            )
+    tokens = get(row, "tokens", list, None)
+    text_name = text_key(file)
+    text = get(row, text_name, str, None)
     words: Words | None = None
     offsets_are_tokens = text is None
     if tokens is not None:
@@ -92,37 +55,28 @@ def _document(row: dict[str, Any], number: str, scheme: str | None) -> Document:
         else:
             words = find_words(text, tokens)
     elif text is None:
-        raise CorpusError("there is neither `text` nor `tokens` in this line")
+        raise CorpusError(
+            f"there is neither `{text_name}` nor `tokens` in this line: name the text's key with --text-field"
+        )
     if "words" in row:
         words = _words(row["words"], text)
-    id_ = number if row.get("id") is None else row["id"]
-    if type(id_) not in (str, int):
-        raise CorpusError("`id` must be a string or a whole number")
-    doc = Document(id=str(id_), text=text, words=words, complete=_get(row, "complete", bool, None))
+    doc = Document(new_id(row.get("id"), number), text, words, complete=get(row, "complete", bool, None))
     span_key = next((key for key in _SPAN_KEYS if key in row and isinstance(row[key], list)), "spans")
     for state in ("spans", "rejected", "unsure"):
-        entries = _get(row, span_key if state == "spans" else state, list, [])
+        entries = get(row, span_key if state == "spans" else state, list, [])
         spans = tuple([_span(entry, state) for entry in entries])
         if offsets_are_tokens and words is not None:
             spans = tuple([_from_words(span, words) for span in spans])
         setattr(doc, state, spans)
-    known = {*_KEYS, "tokens", span_key}
-    tag_key = next((key for key in _TAG_KEYS if key in row), None)
+    known = {*_KEYS, text_name, "tokens", span_key}
+    tag_key = next((key for key in TAG_KEYS if key in row), None)
     if tag_key is not None and words is not None:
-        doc.spans += _spans_of_tags(_get(row, tag_key, list, []), words, scheme)
+        doc.spans += spans_of_tags(get(row, tag_key, list, []), words, file.options)
         known.add(tag_key)
-    doc.meta = {**_get(row, "meta", dict, {}), **{key: row[key] for key in row if key not in known}}
+    doc.meta = get(row, "meta", dict, {})
+    if not row.keys() <= known:
+        doc.meta = {**doc.meta, **count_unread(row, known, file.lost)}
     return doc
-
-
-def _get(row: dict[str, Any], key: str, kind: type, default: Any) -> Any:
-    value = row.get(key)
-    if value is None:
-        return default
-    if not isinstance(value, kind):
-        names = {list: "a list", str: "a string", bool: "true or false", dict: "an object"}
-        raise CorpusError(f"`{key}` must be {names[kind]}, not {json.dumps(value)[:40]}")
-    return value
 
 
 def _words(value: Any, text: str) -> Words | None:
@@ -144,17 +98,15 @@ def _span(entry: Any, state: str) -> Span:
     if isinstance(entry, list) and len(entry) == 3:
         entry = dict(zip(("start", "end", "label"), entry, strict=True))
     if not isinstance(entry, dict) or type(entry.get("start")) is not int or type(entry.get("end")) is not int:
-        raise CorpusError(f"an entry of `{state}` must have whole numbers `start` and `end`: {json.dumps(entry)[:60]}")
+        raise CorpusError(f"an entry of `{state}` must have whole numbers `start` and `end`: {show(entry)}")
     place = f"{entry['start']}-{entry['end']}"
     label = entry.get("label", entry.get("type", ""))
     if not isinstance(label, str) or (state == "spans" and not label):
         raise CorpusError(f"the entry {place} of `{state}` needs a `label`")
-    score, source = entry.get("score"), entry.get("source")
-    if score is not None and (type(score) not in (int, float) or not math.isfinite(score)):
-        raise CorpusError(f"the score of {place} must be a finite number")
+    source = entry.get("source")
     if source is not None and not isinstance(source, str):
         raise CorpusError(f"the source of {place} must be a string")
-    return Span(entry["start"], entry["end"], label, None if score is None else float(score), source)
+    return Span(entry["start"], entry["end"], label, new_score(entry.get("score"), place), source)
 
 
 def _from_words(span: Span, words: Words) -> Span:
@@ -163,11 +115,15 @@ def _from_words(span: Span, words: Words) -> Span:
     return span._replace(start=words[span.start][0], end=words[span.end - 1][1])
 
 
-def _spans_of_tags(tags: list[Any], words: Words, scheme: str | None) -> tuple[Span, ...]:
+def spans_of_tags(tags: list[Any], words: Words, options: ReadOptions) -> tuple[Span, ...]:
+    """The spans of a row's tags, which are strings, or integers that `options.label_names` names."""
     if len(tags) != len(words):
         raise CorpusError(f"there are {len(tags)} tags for {len(words)} tokens")
+    if any(type(tag) is int for tag in tags):
+        tags = [_tag_name(tag, options.label_names) for tag in tags]
     if not all(isinstance(tag, str) for tag in tags):
-        raise CorpusError("tags must be strings such as B-PER: numbers have no meaning without a list of their names")
+        raise CorpusError("tags must be strings such as B-PER, or integers")
+    scheme = options.scheme
     if scheme == "IO" and not all(map(tagging.is_tag, tags)):
         tags = [tag if tag == "O" else f"I-{tag}" for tag in tags]
     for tag in tags:
@@ -176,9 +132,19 @@ def _spans_of_tags(tags: list[Any], words: Words, scheme: str | None) -> tuple[S
     return tuple([Span(words[i][0], words[j - 1][1], label) for i, j, label in tagging.decode(tags)])
 
 
+def _tag_name(number: Any, names: tuple[str, ...]) -> str:
+    if not names:
+        raise CorpusError(
+            "the tags are numbers, which have no meaning without their names: give --label-names O,B-PER,..."
+        )
+    if type(number) is not int or not 0 <= number < len(names):
+        raise CorpusError(f"there is a tag {show(number)}, but --label-names has {len(names)} names, from 0")
+    return names[number]
+
+
 def write_jsonl(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
     """Write our own form, which loses nothing."""
-    with atomic_write(path) as stream:
+    with open_output(path) as stream:
         for doc in docs:
             stream.write(as_line(doc).encode())
 
@@ -201,7 +167,7 @@ def as_line(doc: Document) -> str:
 
 def write_tokens(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
     """Write `tokens` and `ner_tags`; `text` only if the tokens do not determine it."""
-    with atomic_write(path) as stream:
+    with open_output(path) as stream:
         for doc in docs:
             tokens, tags = to_tags(doc, lost, scheme)
             row: dict[str, Any] = {"id": doc.id, "tokens": tokens, "ner_tags": tags}

@@ -4,24 +4,18 @@ Lines are read by hand because Python's own line iteration has no limit on the l
 also breaks at U+2028 and similar characters, which occur inside sentences.
 """
 
-import bz2
 import codecs
-import gzip
 import lzma
-import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from lacuner.atomic import STANDARD_STREAM
+from lacuner.corpus.streams import HEAD, Input
 from lacuner.data import Lost, Span
 from lacuner.errors import CorpusError
 
-COMPRESSED: dict[str, Callable[[BinaryIO], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-"""Endings of compressed files, which are read like the files inside."""
 BLOCK = 1 << 20
 MAX_LINE = 16 << 20
 """Characters per line, at most; a longer line is taken for a file without line breaks."""
@@ -51,6 +45,14 @@ class ReadOptions:
     conlleval reads them."""
     words: Literal["unicode", "space"] = "unicode"
     """Word splitting of texts without words: by the Unicode rule, or at white space."""
+    label_names: tuple[str, ...] = ()
+    """Names of integer tags, in the order of their numbers, where the file does not have them."""
+    text_field: str | None = None
+    """JSON: the key of the text; by default the key that the tool uses."""
+    offsets: Literal["characters", "utf-16", "bytes"] = "characters"
+    """Unit of character offsets in JSON: JavaScript counts UTF-16 units, some tools count bytes of UTF-8."""
+    split: str | None = None
+    """Hugging Face data sets: the split to read, if there are several."""
     keep_bad_spans: bool = False
     """Keep spans that are empty or outside the text instead of refusing them; only for `check`."""
 
@@ -60,6 +62,9 @@ class Block(NamedTuple):
 
     first: int
     lines: list[str]
+
+
+_READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 def raise_error(error: CorpusError) -> None:
@@ -76,6 +81,34 @@ class CorpusFile:
     report: Callable[[CorpusError], None] = raise_error
     on_bytes: Callable[[int], object] | None = None
     """Called with the number of bytes just read, for a progress bar."""
+    input: Input = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "input", Input(self.path))
+
+    def at(self, path: Path) -> "CorpusFile":
+        """Another file that is read in the same way, e.g. one in this folder."""
+        return replace(self, path=path)
+
+    def head(self) -> bytes:
+        """The first bytes of the file, decompressed; a pipe can still be read from its beginning."""
+        try:
+            return self.input.head()
+        except _READ_ERRORS as error:
+            raise self._unreadable(error) from error
+
+    def head_text(self) -> str:
+        """The beginning of the file; characters that cannot be decoded are replaced."""
+        self._decoder()  # an unknown encoding is an error
+        try:
+            return self.head().decode(self.options.encoding, "replace").removeprefix("\ufeff")
+        except UnicodeError as error:
+            raise self._undecodable(error) from error
+
+    def head_lines(self) -> list[str]:
+        """The complete lines at the beginning of the file."""
+        lines = _split_lines(self.head_text())
+        return lines[:-1] if len(self.head()) >= HEAD and len(lines) > 1 else lines
 
     def error(self, problem: str, line: int | None = None) -> CorpusError:
         return CorpusError(problem, file=self.path, line=line)
@@ -83,7 +116,7 @@ class CorpusFile:
     def read_blocks(self) -> Iterator[Block]:
         """Lines in blocks of about a megabyte; line ends are LF or CRLF, a byte order mark is skipped."""
         first, rest = 1, ""
-        for text in self._decode():
+        for text in self.read_pieces():
             text = rest + text
             cut = text.rfind("\n") + 1
             if cut:
@@ -99,50 +132,69 @@ class CorpusFile:
         """The whole file with its line ends; a byte order mark is skipped."""
         parts: list[str] = []
         size = 0
-        for text in self._decode():
+        for text in self.read_pieces():
             parts.append(text)
             size += len(text)
             if size > MAX_TEXT:
                 raise self.error(f"this document is longer than {MAX_TEXT:,} characters: split the file")
         return "".join(parts)
 
-    def _decode(self) -> Iterator[str]:
-        """The text in pieces, without byte order mark; NUL bytes and undecodable bytes are errors."""
-        encoding, line, start, position = self.options.encoding, 1, True, 0
-        decoder = self._decoder()
+    def read_bytes(self, limit: int) -> bytes:
+        """The whole file, decompressed, if it is not larger than `limit` bytes."""
+        parts: list[bytes] = []
+        size = 0
+        for data in self._read():
+            parts.append(data)
+            size += len(data)
+            if size > limit:
+                raise self.error(f"this file is larger than {limit >> 20:,} MiB: split it")
+        return b"".join(parts)
+
+    def _read(self) -> Iterator[bytes]:
+        """The decompressed bytes in blocks; the last is empty."""
+        position = 0
         try:
-            with self._open() as file, self._decompress(file) as stream:
+            with self.input.open() as (stream, taken):
                 while True:
                     data = stream.read(BLOCK)
-                    if start and encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                        raise self.error("this looks like UTF-16: save it as UTF-8, or use --encoding utf-16")
-                    text = decoder.decode(data, final=not data)
-                    if start and text:
-                        text, start = text.removeprefix("\ufeff"), False
-                    if "\0" in text:
-                        line += text.count("\n", 0, text.index("\0"))
-                        raise self.error("there is a NUL byte here: is this a binary file?", line)
                     if self.on_bytes is not None:
-                        reached = file.tell() if file.seekable() else position + len(data)
-                        self.on_bytes(reached - position)
-                        position = reached
-                    yield text
+                        self.on_bytes(taken() - position)
+                        position = taken()
+                    yield data
                     if not data:
                         return
-                    line += text.count("\n")
+        except _READ_ERRORS as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> CorpusError:
+        return self.error(f"cannot read this file: {getattr(error, 'strerror', None) or error}")
+
+    def read_pieces(self) -> Iterator[str]:
+        """The text in pieces, without byte order mark; NUL bytes and undecodable bytes are errors."""
+        encoding, line, start = self.options.encoding, 1, True
+        decoder = self._decoder()
+        try:
+            for data in self._read():
+                if start and encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                    raise self.error("this looks like UTF-16: save it as UTF-8, or use --encoding utf-16")
+                text = decoder.decode(data, final=not data)
+                if start and text:
+                    text, start = text.removeprefix("\ufeff"), False
+                if "\0" in text:
+                    line += text.count("\n", 0, text.index("\0"))
+                    raise self.error("there is a NUL byte here: is this a binary file?", line)
+                yield text
+                line += text.count("\n")
         except UnicodeDecodeError as error:
             line += error.object[: error.start].decode(encoding, "ignore").count("\n")
             problem = f"this is not {encoding} text ({error.reason}): give the encoding of the file with --encoding"
             raise self.error(problem, line) from error
-        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-            raise self.error(f"cannot read this file: {getattr(error, 'strerror', None) or error}") from error
+        except UnicodeError as error:  # UTF-16 and UTF-32 without a byte order mark
+            raise self._undecodable(error) from error
 
-    def _open(self) -> AbstractContextManager[BinaryIO]:
-        return nullcontext(sys.stdin.buffer) if self.path == STANDARD_STREAM else open(self.path, "rb")
-
-    def _decompress(self, file: BinaryIO) -> AbstractContextManager[BinaryIO]:
-        opener = COMPRESSED.get(self.path.suffix.lower())
-        return nullcontext(file) if opener is None else opener(file)
+    def _undecodable(self, error: UnicodeError) -> CorpusError:
+        encoding = self.options.encoding
+        return self.error(f"this is not {encoding} text ({error}): give the encoding with --encoding, e.g. utf-16-le")
 
     def _decoder(self) -> codecs.IncrementalDecoder:
         encoding = self.options.encoding

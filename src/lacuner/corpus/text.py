@@ -1,11 +1,10 @@
 """Plain text: a folder has one document per file, a single file one document per line."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from lacuner.atomic import atomic_write
 from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.streams import open_output
 from lacuner.data import Document, Lost, Where
 from lacuner.errors import CorpusError
 
@@ -29,7 +28,7 @@ def _read_folder(folder: CorpusFile) -> Iterator[Document]:
         raise folder.error("there is no .txt file in this folder: for another format, give a file instead")
     for path in paths:
         try:
-            text = replace(folder, path=path).read_text()
+            text = folder.at(path).read_text()
         except CorpusError as error:
             folder.report(error)
             continue
@@ -38,7 +37,7 @@ def _read_folder(folder: CorpusFile) -> Iterator[Document]:
 
 def write_txt(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
     """One text per line; line breaks inside a text become spaces, which keeps all offsets valid."""
-    with atomic_write(path) as stream:
+    with open_output(path) as stream:
         for number, doc in enumerate(docs, 1):
             text = doc.text.replace("\n", " ").replace("\r", " ")
             lost.count("text: line break became a space", text != doc.text)

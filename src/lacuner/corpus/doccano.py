@@ -1,0 +1,78 @@
+"""doccano's JSON lines: `label` as `[start, end, label]`, or `entities` with `start_offset` and relations.
+
+doccano's export does not say which documents an annotator has confirmed, so `complete` stays open. Further columns
+are doccano's metadata, and ours.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lacuner.corpus.json_rows import (
+    count_unread,
+    get,
+    get_text,
+    new_id,
+    new_span,
+    read_documents,
+    show,
+    text_key,
+    write_lines,
+)
+from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.unwritten import count_unwritten
+from lacuner.data import Document, Lost, Span
+from lacuner.errors import CorpusError
+
+_SPAN_KEYS = ("entities", "label", "labels")
+_RESERVED = frozenset({"id", "text", "relations", *_SPAN_KEYS})
+
+
+def is_doccano(row: Any) -> bool:
+    """Whether a row is one of doccano's: a text with a list under `label`, or entities with `start_offset`."""
+    if not isinstance(row, dict) or not isinstance(row.get("text"), str):
+        return False
+    if any(isinstance(entry, dict) and "start_offset" in entry for entry in row.get("entities") or () if entry):
+        return True
+    labels = row.get("label", row.get("labels"))
+    has_spans = isinstance(labels, list) and all(isinstance(entry, list) and len(entry) == 3 for entry in labels)
+    return (has_spans and (bool(labels) or "Comments" in row)) or {"entities", "relations", "Comments"} <= row.keys()
+
+
+def read_doccano(file: CorpusFile) -> Iterator[Document]:
+    """Documents with the spans of either form; relations are counted, not read."""
+    return read_documents(file, _document)
+
+
+def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    key = next((key for key in _SPAN_KEYS if isinstance(row.get(key), list)), "label")
+    spans = tuple([_span(entry, key) for entry in get(row, key, list, [])])
+    file.lost.count("relation not read", len(get(row, "relations", list, [])))
+    meta = count_unread(row, {"id", text_key(file), key, "relations"}, file.lost)
+    if not meta.get("Comments", True):
+        del meta["Comments"]  # doccano writes an empty list into every row
+    return Document(id=new_id(row.get("id"), number), text=get_text(row, file), spans=spans, meta=meta)
+
+
+def _span(entry: Any, key: str) -> Span:
+    if isinstance(entry, list) and len(entry) == 3:
+        start, end, label = entry
+        return new_span(start, end, label, key)
+    if isinstance(entry, dict):
+        start, end = entry.get("start_offset", entry.get("start")), entry.get("end_offset", entry.get("end"))
+        return new_span(start, end, entry.get("label"), key)
+    if isinstance(entry, str):
+        raise CorpusError(f"`{key}` has labels of the whole text, not of spans: is this a text classification project?")
+    raise CorpusError(f"an entry of `{key}` must be [start, end, label], or have start_offset: {show(entry)}")
+
+
+def write_doccano(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write the form with `label`, which doccano imports into a sequence labelling project."""
+    write_lines(path, (_row(doc, lost) for doc in docs))
+
+
+def _row(doc: Document, lost: Lost) -> dict[str, Any]:
+    count_unwritten(doc, lost, "meta")
+    meta = {key: value for key, value in doc.meta.items() if key not in _RESERVED}
+    lost.count("meta not written: doccano uses this key", len(doc.meta) - len(meta))
+    return {"id": doc.id, "text": doc.text, "label": [span.key for span in doc.spans], **meta}

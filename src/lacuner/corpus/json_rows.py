@@ -1,0 +1,160 @@
+"""Documents from rows of JSON and back: what the formats that consist of such rows share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lacuner.corpus.json_stream import read_rows
+from lacuner.corpus.offsets import to_characters
+from lacuner.corpus.reader import CorpusFile, span_problem
+from lacuner.corpus.streams import open_output
+from lacuner.data import Document, Lost, Span, Where
+from lacuner.errors import CorpusError
+
+
+def read_documents(
+    file: CorpusFile, convert: Callable[[dict[str, Any], int, CorpusFile], Document]
+) -> Iterator[Document]:
+    """One document per row, by a function of the row, its number and the file."""
+    for row in read_rows(file):
+        try:
+            doc = convert(as_object(row.value), row.number, file)
+            finish_document(doc, file, row.line)
+        except CorpusError as error:
+            file.report(file.error(error.problem, row.line))
+            continue
+        yield doc
+
+
+def finish_document(doc: Document, file: CorpusFile, line: int) -> None:
+    """Offsets in characters, possible spans, and the document's place; for every document with offsets from a file."""
+    doc.where = Where(str(file.path), line)
+    states = ("spans", "rejected", "unsure")
+    if file.options.offsets != "characters":
+        for state in states:
+            setattr(doc, state, tuple(to_characters(doc.text, getattr(doc, state), file.options.offsets)))
+    if not file.options.keep_bad_spans:
+        for span in (*doc.spans, *doc.rejected, *doc.unsure):
+            problem = span_problem(doc.text, span)
+            if problem:
+                raise CorpusError(f"{problem}; `lacuner check --fix` repairs such files")
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise CorpusError('a line must be a JSON object, such as {"text": ...}')
+    return value
+
+
+def count_unread(row: dict[str, Any], known: set[str] | frozenset[str], lost: Lost) -> dict[str, Any]:
+    """The keys that a format does not know, for `meta`; those that look like annotation are counted in `lost`."""
+    others = {key: row[key] for key in row if key not in known}
+    for key, value in others.items():
+        if looks_like_annotation(value):
+            lost.count(f"`{key[:40]}` looks like annotation and is kept in meta only")
+    return others
+
+
+def looks_like_annotation(value: Any) -> bool:
+    """Whether a value is a list of things with a beginning and an end, or of two numbers and a name.
+
+    >>> looks_like_annotation([{"start": 0, "end": 4, "type": "PER"}]), looks_like_annotation([1, 2])
+    (True, False)
+    """
+    if not isinstance(value, list) or not value:
+        return False
+    first = value[0]
+    if isinstance(first, dict):
+        return bool({"start", "start_offset", "begin", "startOffset"} & first.keys())
+    if isinstance(first, list):
+        kinds = sorted(type(item).__name__ for item in first[:3])
+        return kinds == ["int", "int", "str"]
+    return False
+
+
+def text_key(file: CorpusFile, default: str = "text") -> str:
+    """The key of the text."""
+    return file.options.text_field or default
+
+
+def get_text(row: dict[str, Any], file: CorpusFile, default: str = "text") -> str:
+    """The text of a row, under the tool's key or the one of `--text-field`."""
+    key = text_key(file, default)
+    text = get(row, key, str, None)
+    if text is None:
+        raise CorpusError(f"there is no `{key}` in this line: give the key of the text with --text-field")
+    return str(text)
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Write JSON lines."""
+    with open_output(path) as stream:
+        for row in rows:
+            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+
+
+def write_array(path: Path, rows: Iterable[Any]) -> None:
+    """Write one JSON array, row by row."""
+    with open_output(path) as stream:
+        empty = True
+        for number, row in enumerate(rows):
+            stream.write((",\n" if number else "[\n").encode())
+            stream.write(json.dumps(row, ensure_ascii=False).encode())
+            empty = False
+        stream.write(b"[]\n" if empty else b"\n]\n")
+
+
+def get(row: dict[str, Any], key: str, kind: type, default: Any) -> Any:
+    """The value of a key if it has the right type; None counts as missing."""
+    value = row.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, kind):
+        names = {list: "a list", str: "a string", bool: "true or false", dict: "an object"}
+        raise CorpusError(f"`{key}` must be {names[kind]}, not {show(value)}")
+    return value
+
+
+def show(value: Any, length: int = 60) -> str:
+    """The beginning of a value as JSON, for an error message."""
+    return json.dumps(value)[:length]
+
+
+def new_span(start: Any, end: Any, label: Any, place: str, score: Any = None, source: Any = None) -> Span:
+    """A span from values of a file; `place` is the key that they come from.
+
+    >>> new_span(0, 9, "PERSON", "label")
+    Span(start=0, end=9, label='PERSON', score=None, source=None)
+    """
+    if type(start) is not int or type(end) is not int:
+        raise CorpusError(
+            f"an entry of `{place}` must have whole numbers as start and end: {show([start, end, label])}"
+        )
+    if not isinstance(label, str) or not label:
+        raise CorpusError(f"the entry {start}-{end} of `{place}` needs a label")
+    return Span(start, end, label, new_score(score, f"{start}-{end}"), source if isinstance(source, str) else None)
+
+
+def new_score(score: Any, place: str) -> float | None:
+    """A score from a file, which must be a finite number."""
+    if score is None:
+        return None
+    try:
+        number = float(score) if type(score) in (int, float) else float("nan")
+    except OverflowError:
+        number = float("inf")
+    if number - number != 0:
+        raise CorpusError(f"the score of {place} must be a finite number")
+    return number
+
+
+def new_id(value: Any, number: int) -> str:
+    """The id of a document, or its number in the file."""
+    if value is None:
+        return str(number)
+    if type(value) not in (str, int):
+        raise CorpusError("`id` must be a string or a whole number")
+    return str(value)

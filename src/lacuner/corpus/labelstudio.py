@@ -1,0 +1,238 @@
+"""Label Studio: tasks with annotations and predictions (JSON), or one flat row per annotation (JSON-MIN).
+
+An annotation that was submitted is complete. A cancelled (skipped) one says nothing, and a task without annotation is
+incomplete: its predictions, if it has any, are read as spans with score and source. Annotations of several annotators
+are merged (`annotators.py`); one that is marked as ground truth counts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from lacuner.corpus.annotators import Judgement, apply_judgements
+from lacuner.corpus.json_rows import (
+    as_object,
+    count_unread,
+    finish_document,
+    get,
+    get_text,
+    new_id,
+    new_score,
+    new_span,
+    read_documents,
+    show,
+    text_key,
+    write_array,
+)
+from lacuner.corpus.json_stream import read_rows
+from lacuner.corpus.offsets import OffsetTable
+from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.unwritten import count_unwritten
+from lacuner.data import Document, Lost, Span
+from lacuner.errors import CorpusError
+
+FROM_NAME, TO_NAME = "label", "text"
+"""Names of the tags `<Labels name="label" toName="text">` and `<Text name="text" value="$text">` of the project."""
+_BOOKKEEPING = {"created_at", "updated_at", "updated_by", "lead_time"}
+_COUNTS = {"total_annotations", "cancelled_annotations", "total_predictions", "comment_count"}
+_TASK_KEYS = {"id", "data", "annotations", "completions", "predictions", "meta", "drafts"} | _BOOKKEEPING | _COUNTS
+_MIN_KEYS = {"id", "text", "annotator", "annotation_id"} | _BOOKKEEPING
+
+
+def is_labelstudio(row: Any) -> bool:
+    """Whether a row is a task: it has `data` with the text."""
+    keys = {"annotations", "completions", "predictions"}
+    return isinstance(row, dict) and isinstance(row.get("data"), dict) and (bool(keys & row.keys()) or len(row) <= 2)
+
+
+def is_labelstudio_min(row: Any) -> bool:
+    """Whether a row is one of JSON-MIN: it has regions with `start` and `labels`."""
+    return isinstance(row, dict) and "annotations" not in row and any(map(_is_regions, row.values()))
+
+
+def _is_regions(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(region, dict) and "start" in region and "labels" in region for region in value)
+    )
+
+
+def read_labelstudio(file: CorpusFile) -> Iterator[Document]:
+    """One document per task."""
+    return read_documents(file, _task)
+
+
+def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    data = get(row, "data", dict, {})
+    text_name = _text_key(data, file)
+    others = {key: data[key] for key in data if key not in (text_name, "id")}
+    meta = {**others, **get(row, "meta", dict, {})}
+    doc = Document(new_id(data.get("id", row.get("id")), number), get_text(data, file, text_name), meta=meta)
+    count_unread(row, _TASK_KEYS, file.lost)
+    table = OffsetTable(doc.text)
+    annotations = get(row, "annotations", list, None) or get(row, "completions", list, [])
+    annotations = [annotation for annotation in annotations if isinstance(annotation, dict)]
+    submitted = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
+    submitted = [annotation for annotation in submitted if annotation.get("ground_truth")] or submitted
+    file.lost.count("cancelled annotation not read", sum(bool(item.get("was_cancelled")) for item in annotations))
+    predictions = [prediction for prediction in get(row, "predictions", list, []) if isinstance(prediction, dict)]
+    if submitted:
+        spans = [_spans(annotation, doc, table, file) for annotation in submitted]
+        apply_judgements(doc, [Judgement(each, complete=True) for each in spans], file.lost)
+        file.lost.count("prediction not read: the task has an annotation", len(predictions))
+    else:
+        doc.complete = False
+        file.lost.count("prediction not read: only the last one is", max(len(predictions) - 1, 0))
+        for prediction in predictions[-1:]:
+            source = get(prediction, "model_version", str, None)
+            doc.spans = tuple([span._replace(source=source) for span in _spans(prediction, doc, table, file)])
+    return doc
+
+
+def _text_key(data: dict[str, Any], file: CorpusFile) -> str:
+    if file.options.text_field is not None or "text" in data:
+        return file.options.text_field or "text"
+    keys = [key for key, value in data.items() if isinstance(value, str) and key != "id"]
+    if len(keys) != 1:
+        raise CorpusError(f"which of the task's data is the text ({', '.join(keys)[:80]})? Give it with --text-field")
+    return keys[0]
+
+
+def _spans(annotation: dict[str, Any], doc: Document, table: OffsetTable, file: CorpusFile) -> tuple[Span, ...]:
+    spans: list[Span] = []
+    for region in get(annotation, "result", list, []):
+        value = region.get("value") if isinstance(region, dict) else None
+        if not isinstance(value, dict):
+            file.lost.count("result without a value not read")
+        elif region.get("type", "labels") not in ("labels", "hypertextlabels") or "start" not in value:
+            file.lost.count(f"result of type {show(region.get('type'), 40)} not read")
+        else:
+            spans += _region(value, region.get("score"), doc, table, file)
+    return tuple(dict.fromkeys(spans))
+
+
+def _region(value: dict[str, Any], score: Any, doc: Document, table: OffsetTable, file: CorpusFile) -> Iterator[Span]:
+    """One span per label of a region; offsets are corrected if the region's text shows that they count otherwise."""
+    labels = value.get("labels", value.get("hypertextlabels"))
+    start, end = value.get("start"), value.get("end")
+    offsets = value.get("globalOffsets")
+    if isinstance(offsets, dict):  # of HyperText: `start` and `end` are paths in the HTML
+        start, end = offsets.get("start"), offsets.get("end")
+    if isinstance(start, str) and start.isascii() and start.isdigit() and isinstance(end, str) and len(start) < 10:
+        start, end = int(start), int(end) if end.isascii() and end.isdigit() and len(end) < 10 else None
+    if isinstance(start, str):
+        raise CorpusError(f"this region has an HTML path instead of a character offset: {show(start)}")
+    if not isinstance(labels, list) or not labels:
+        file.lost.count("region without a label not read")
+        return
+    place = f"{show(start, 20)}-{show(end, 20)}"
+    spans = [new_span(start, end, label, "result", new_score(score, place)) for label in labels]
+    surface = value.get("text")
+    if file.options.offsets == "characters" and not file.options.keep_bad_spans and isinstance(surface, str):
+        if doc.text.startswith(("http://", "https://", "/data/", "s3://", "gs://")) and len(doc.text.split()) == 1:
+            raise CorpusError(f"the task has the address of its text, {doc.text[:60]!r}, not the text itself")
+        first, last, unit = table.locate(spans[0].start, spans[0].end, surface)
+        if unit is not None:
+            how = "found by the region's text" if unit == "search" else f"counted in {unit}"
+            file.lost.count(f"offset corrected: {how}", len(spans))
+        spans = [span._replace(start=first, end=last) for span in spans]
+    yield from spans
+
+
+def read_labelstudio_min(file: CorpusFile) -> Iterator[Document]:
+    """One document per text; neighbouring rows of one task are the annotations of several annotators."""
+
+    def convert() -> Iterator[tuple[Document, Judgement]]:
+        for row in read_rows(file):
+            try:
+                doc = _min_document(as_object(row.value), row.number, file)
+                finish_document(doc, file, row.line)
+            except CorpusError as error:
+                file.report(file.error(error.problem, row.line))
+                continue
+            yield doc, Judgement(doc.spans, complete=doc.complete)
+
+    for _, group in groupby(convert(), key=lambda pair: (pair[0].id, pair[0].text)):
+        pairs = list(group)
+        doc = pairs[0][0]
+        apply_judgements(doc, [judgement for _, judgement in pairs], file.lost)
+        yield doc
+
+
+def _min_document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    doc = Document(new_id(row.get("id"), number), get_text(row, file))
+    regions = {key: value for key, value in row.items() if _is_regions(value)}
+    table = OffsetTable(doc.text)
+    for value in regions.values():
+        for region in value:
+            doc.spans += tuple(_region(region, region.get("score"), doc, table, file))
+    doc.complete = True if "annotation_id" in row or "annotator" in row else None
+    doc.meta = count_unread(row, _MIN_KEYS | regions.keys() | {text_key(file)}, file.lost)
+    if doc.meta.get(FROM_NAME) == []:
+        del doc.meta[FROM_NAME]  # no regions in this text
+    return doc
+
+
+def write_labelstudio(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write tasks: a complete document has an annotation, any other a prediction, which annotators then correct."""
+    write_array(path, (as_task(doc, lost) for doc in docs))
+
+
+def as_task(doc: Document, lost: Lost) -> dict[str, Any]:
+    """A document as a Label Studio task.
+
+    >>> task = as_task(Document("7", "Mara left", spans=(Span(0, 4, "PER", 0.8, "gazetteer"),)), Lost())
+    >>> task["predictions"][0]["model_version"], task["predictions"][0]["result"][0]["value"]["labels"]
+    ('gazetteer', ['PER'])
+    """
+    count_unwritten(doc, lost, "score meta source complete")
+    result = []
+    for number, span in enumerate(doc.spans):
+        region: dict[str, Any] = {"id": f"r{number}", "from_name": FROM_NAME, "to_name": TO_NAME, "type": "labels"}
+        region["value"] = _value(doc, span)
+        result.append(region if span.score is None else {**region, "score": span.score})
+    data = {"text": doc.text, "id": doc.id}
+    task: dict[str, Any] = {"data": data, "annotations": [], "predictions": []}
+    if doc.meta:
+        task["meta"] = doc.meta
+    if doc.complete:
+        lost.count("source not written", sum(span.source is not None for span in doc.spans))
+        task["annotations"] = [{"result": result, "was_cancelled": False, "ground_truth": False}]
+        return task
+    lost.count("complete or not: left open, but a prediction is incomplete", doc.complete is None)
+    if doc.spans:
+        sources = {span.source for span in doc.spans}
+        source = min(filter(None, sources), default=None) if len(sources) == 1 else None
+        lost.count("source not written: a prediction has one", len(doc.spans) if source is None and any(sources) else 0)
+        scores = [span.score for span in doc.spans if span.score is not None]
+        prediction: dict[str, Any] = {"model_version": source or "undefined", "result": result}
+        if source is None:
+            del prediction["model_version"]
+        if scores:
+            prediction["score"] = sum(scores) / len(scores)
+        task["predictions"] = [prediction]
+    return task
+
+
+def write_labelstudio_min(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write flat rows, as the export JSON-MIN has them."""
+    write_array(path, (_min_row(doc, lost) for doc in docs))
+
+
+def _min_row(doc: Document, lost: Lost) -> dict[str, Any]:
+    count_unwritten(doc, lost, "score meta")
+    meta = {key: value for key, value in doc.meta.items() if key not in (*_MIN_KEYS, FROM_NAME)}
+    lost.count("meta not written: Label Studio uses this key", len(doc.meta) - len(meta))
+    regions = [
+        _value(doc, span) if span.score is None else {**_value(doc, span), "score": span.score} for span in doc.spans
+    ]
+    return {"id": doc.id, "text": doc.text, FROM_NAME: regions, **meta}
+
+
+def _value(doc: Document, span: Span) -> dict[str, Any]:
+    surface = doc.text[span.start : span.end]
+    return {"start": span.start, "end": span.end, "text": surface, "labels": [span.label]}
