@@ -97,6 +97,10 @@ def test_missing_entities_are_estimated_from_dev() -> None:
     assert ensemble.missing_entities(Splits(weak=weak, dev=demo.dev)) == pytest.approx(missing, rel=0.1)
     assert ensemble.missing_entities(Splits(weak=weak, dev=demo.dev[:10])) is None
     assert ensemble.missing_entities(Splits(weak=weak)) is None
+    foreign = [Document(doc.id, doc.text, spans=(*doc.spans, Span(0, 1, "ONLY_WEAK"))) for doc in weak]
+    assert ensemble.missing_entities(Splits(weak=foreign, dev=demo.dev)) == pytest.approx(missing, rel=0.1), (
+        "dev says nothing about labels that it lacks"
+    )
 
 
 @pytest.mark.integration

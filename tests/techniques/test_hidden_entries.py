@@ -19,7 +19,7 @@ from lacuner.techniques.hidden_entries import (
 )
 from tests.demo_corpus import demo_corpus
 
-DOCS = demo_corpus().train[:200]
+DOCS = [replace(doc, complete=False) for doc in demo_corpus().train[:200]]
 
 
 def test_each_name_is_hidden_in_one_fold_with_all_its_mentions() -> None:
@@ -79,3 +79,11 @@ def test_too_few_hidden_names_tell_nothing() -> None:
     assert choose_operating_point(HiddenCounts(500, 100, none, none, none + 5)) is None, (
         "and a model that found nothing"
     )
+
+
+def test_nothing_is_hidden_in_complete_documents() -> None:
+    names = ["Ada", "Bo", "Cork", "Dora", "Eda", "Fay", "Gus", "Hal"]
+    docs = [Document(name, name, spans=(Span(0, len(name), "X"),), complete=True) for name in names]
+    for fold in range(FOLDS):
+        assert hide_entries(docs, fold) == docs
+        assert count_hidden(docs, docs, fold).hidden == 0

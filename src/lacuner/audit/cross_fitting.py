@@ -25,7 +25,6 @@ from lacuner.models.tagger import Tagger, predict_all
 from lacuner.models.types import HasThreshold
 from lacuner.techniques.hidden_entries import (
     FOLDS,
-    HiddenCounts,
     calibrate_on_hidden,
     count_hidden,
     estimate_missing,
@@ -87,7 +86,7 @@ def cross_fit(
         log(f"cross-fitting: model {fold + 1} of {folds}")
         hidden = fold % FOLDS
         others = [doc for doc, own in zip(docs, fold_of, strict=True) if own != fold]
-        visible = [doc if doc.complete else hide_entries([doc], hidden)[0] for doc in others]
+        visible = hide_entries(others, hidden)
         out, data = folder / str(fold), Splits(visible, None, splits.dev)
         tagger = train(options.recipe, data, out, options.config, options.seed, log).tagger
         numbers = np.flatnonzero(fold_of == fold).tolist()
@@ -96,8 +95,8 @@ def cross_fit(
         if splits.dev:
             on_dev += _compare_with_dev(_predict(tagger, splits.dev), splits.dev, visible)
         else:
-            held_out.append(_count_hidden([docs[number] for number in numbers], predicted, hidden))
-            trained_on.append(_count_hidden(others, _predict(tagger, others), hidden))
+            held_out.append(count_hidden([docs[number] for number in numbers], predicted, hidden))
+            trained_on.append(count_hidden(others, _predict(tagger, others), hidden))
     if splits.dev:
         scores, correct = np.array(on_dev, dtype=float).reshape(-1, 2).T
         calibration, calibrated_on = calibrate_spans(scores, correct > 0), "dev"
@@ -108,12 +107,6 @@ def cross_fit(
         calibrated_on = "hidden names"
     in_order = [predictions[number] for number in range(len(docs))]
     return CrossFit(docs, in_order, calibration, calibrated_on if calibration else "nothing")
-
-
-def _count_hidden(docs: Sequence[Document], predicted: Sequence[Document], fold: int) -> HiddenCounts:
-    """Counts of the hidden names in documents that are not complete: nothing is hidden in the others."""
-    pairs = [(doc, guess) for doc, guess in zip(docs, predicted, strict=True) if not doc.complete]
-    return count_hidden([doc for doc, _ in pairs], [guess for _, guess in pairs], fold)
 
 
 def _predict(tagger: AnyTagger, docs: Sequence[Document]) -> list[Document]:

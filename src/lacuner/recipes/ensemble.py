@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from lacuner.advice import profile
-from lacuner.data import Document, Lost, Splits
+from lacuner.data import Document, Lost, Splits, labels_of
 from lacuner.models.config import SpanHeadConfig
 from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.tagger import Tagger, predict_all
@@ -146,11 +146,14 @@ def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
 
 
 def missing_entities(splits: Splits) -> float | None:
-    """Estimated number of unlabeled entities, from the entity density of dev; None if dev cannot tell."""
-    data = profile(splits.weak, dev=splits.dev)
-    if data.unlabeled_rate is None or data.weak is None:
+    """Estimated number of unlabeled entities, from the entity density of dev; None if dev cannot tell.
+
+    Only labels that dev has are counted: of the others it says nothing.
+    """
+    rate, labels = profile(splits.weak, dev=splits.dev).unlabeled_rate, set(labels_of(splits.dev or ()))
+    if rate is None:
         return None
-    return data.weak.entities * data.unlabeled_rate / (1 - data.unlabeled_rate)
+    return sum(span.label in labels for doc in splits.weak or () for span in doc.spans) * rate / (1 - rate)
 
 
 def soft_labels(weak: WeakTrainingSet, mean: Tensor, missing: float | None) -> Tensor:

@@ -45,13 +45,18 @@ def entry_fold(surface: str) -> int:
 def hide_entries(docs: Iterable[Document], fold: int) -> list[Document]:
     """The documents without the labels of one fold of the names; these become unlabeled text.
 
+    Complete documents stay as they are: what is not labeled in them is a negative.
+
     >>> from lacuner.data import Span
     >>> doc = Document("1", "Mara left", spans=(Span(0, 4, "PER"),))
     >>> [len(hide_entries([doc], fold)[0].spans) for fold in range(FOLDS)].count(0)
     1
     """
     return [
-        replace(doc, spans=tuple(s for s in doc.spans if entry_fold(doc.text[s.start : s.end]) != fold)) for doc in docs
+        doc
+        if doc.complete
+        else replace(doc, spans=tuple(s for s in doc.spans if entry_fold(doc.text[s.start : s.end]) != fold))
+        for doc in docs
     ]
 
 
@@ -83,13 +88,16 @@ class HiddenCounts:
 def count_hidden(docs: Sequence[Document], predicted: Iterable[Document], fold: int) -> HiddenCounts:
     """Compare a model's predictions with all labels of the documents, those hidden from it included.
 
+    Complete documents do not count: nothing is hidden or missing in them.
+
     `predicted` has a score on every span, and all spans down to the lowest threshold.
     """
     correct: list[float] = []
     inexact: list[float] = []
     new: list[float] = []
     hidden = 0
-    for doc, prediction in zip(docs, predicted, strict=True):
+    pairs = [(doc, prediction) for doc, prediction in zip(docs, predicted, strict=True) if not doc.complete]
+    for doc, prediction in pairs:
         own = [span for span in doc.spans if entry_fold(doc.text[span.start : span.end]) == fold]
         keys = {span.key for span in own}
         hidden += len(own)
@@ -102,7 +110,7 @@ def count_hidden(docs: Sequence[Document], predicted: Iterable[Document], fold: 
             elif not any(span.overlaps(other) for other in (*doc.spans, *doc.rejected, *doc.unsure)):
                 new.append(score)
     counts = [len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (correct, inexact, new)]
-    return HiddenCounts(hidden, sum(len(doc.spans) for doc in docs), *counts)
+    return HiddenCounts(hidden, sum(len(doc.spans) for doc, _ in pairs), *counts)
 
 
 @dataclass(frozen=True)
