@@ -31,7 +31,7 @@ from lacuner.data import Document, Span, Splits
 from lacuner.evaluate.scores import count_exact
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.tagger import Tagger
-from lacuner.review.apply import apply_decisions
+from lacuner.review.apply import apply_decisions, revise_gazetteer
 from lacuner.review.decisions import Action, Decision
 from lacuner.review.prepare import prepare_review
 from lacuner.review.queue import ReviewQueue
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
             decisions = number(arms[arm](budget) if budget else [])
             applied = apply_decisions(weak, decisions)
             with tempfile.TemporaryDirectory() as folder:
-                gazetteer = TaggerGazetteer(entries)
+                gazetteer, *_ = revise_gazetteer(TaggerGazetteer(entries), applied.docs)
                 result = train(options.recipe, Splits(weak=applied.docs), folder, config, seed, gazetteer=gazetteer)
             assert isinstance(result.tagger, Tagger)
             scores = {"both": count_exact(test, list(result.tagger.predict(test))).as_json()}

@@ -11,7 +11,7 @@ from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.issues import new_issue
 from lacuner.corpus import read, write
 from lacuner.data import Document, Span
-from lacuner.models.gazetteer import TaggerGazetteer, sidecar, write_sidecar
+from lacuner.models.gazetteer import TaggerGazetteer, read_sidecars, write_sidecar
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import save
 from lacuner.review.queue import ReviewQueue, decision_log, open_queue, save_queue
@@ -43,10 +43,11 @@ def test_apply(run: Run, reviewed: Path) -> None:
     assert [(*span.key, span.source) for span in first.spans] == [(0, 4, "PER", "review"), (9, 13, "PER", None)]
     assert [span[:2] for span in first.rejected] == [(5, 8)]
     assert second.complete is True
-    assert sidecar(reviewed / "better.jsonl").read_bytes() == sidecar(reviewed / "weak.jsonl").read_bytes()
+    gazetteer = read_sidecars([reviewed / "better.jsonl"])
+    assert gazetteer is not None and [entry.surface for entry in gazetteer.entries] == ["Teel", "Mara"]
     decisions = "run/review/decisions.jsonl"
     facts = json.loads(run("apply", decisions, "weak.jsonl", "--out", "again.jsonl", "--json").stdout)
-    assert (facts["added"], facts["completed"]) == (1, 1)
+    assert (facts["added"], facts["completed"], facts["entries_added"]) == (1, 1, 1)
     assert (reviewed / "again.jsonl").read_bytes() == (reviewed / "better.jsonl").read_bytes()
 
 

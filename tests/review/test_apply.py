@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
 
+from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.issues import Kind, LabelIssue, new_issue
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.heads import build_head
 from lacuner.models.model import Model
-from lacuner.review.apply import Applied, apply_decisions
+from lacuner.review.apply import Applied, apply_decisions, revise_gazetteer
 from lacuner.review.decisions import Action, Decision
 from lacuner.review.queue import ReviewQueue
 from lacuner.training.dataset import TrainingSet, training_set, weak_training_set
@@ -119,6 +122,25 @@ def test_decisions_about_other_texts_are_errors() -> None:
         apply_decisions([Document("2", TEXT)], decisions)
     with pytest.raises(CorpusError, match="which has another text"):
         apply_decisions([Document("1", TEXT + "!")], decisions)
+
+
+def revise(*docs: Document, entries: Sequence[str] = ("Halden", "Oslo")) -> list[str]:
+    gazetteer = TaggerGazetteer([Entry(surface, "LOC") for surface in entries])
+    revised, added, removed = revise_gazetteer(gazetteer, docs)
+    assert len(revised) == len(gazetteer) + added - removed
+    return [entry.surface for entry in revised.entries]
+
+
+def test_the_gazetteer_follows_decisions_that_hold_for_every_occurrence() -> None:
+    accepted = apply((issue_of("missing", MARA), "accept")).docs[0]
+    assert revise(accepted) == ["Halden", "Oslo", "Mara Teel"]
+    unlabeled = Document("2", "Mara Teel again")
+    assert revise(accepted, unlabeled) == ["Halden", "Oslo"]
+    assert revise(accepted, replace(unlabeled, spans=(Span(0, 9, "ORG"),))) == ["Halden", "Oslo"]
+    refused = apply((issue_of("spurious", HALDEN, HALDEN), "accept")).docs[0]
+    assert revise(refused) == ["Oslo"]
+    assert revise(refused, Document("2", "Halden", spans=(Span(0, 6, "LOC"),))) == ["Halden", "Oslo"]
+    assert revise(WEAK) == ["Halden", "Oslo"]
 
 
 def model_of(kind: str) -> Model:

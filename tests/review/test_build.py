@@ -42,9 +42,11 @@ def test_evidence_counts_mentions_of_the_same_string() -> None:
 
 def test_issues_of_equal_strings_follow_each_other() -> None:
     doc = Document("1", "Teel Mara Teel")
-    scores = {(0, 4): 0.9, (5, 9): 0.8, (10, 14): 0.1}
+    scores = {(0, 4): 0.8, (5, 9): 0.9, (10, 14): 0.1}
     issues = [new_issue("missing", doc, Span(*place, "PER"), (), score) for place, score in scores.items()]
     assert [issue.start for issue in build_queue([doc], issues).issues] == [0, 10, 5]
+    rare = [replace(issue, score=1.0) if issue.text == "Mara" else replace(issue, score=0.5) for issue in issues]
+    assert [issue.start for issue in build_queue([doc], rare).issues] == [5, 0, 10]
 
 
 def test_useful_sentences_are_uncertain_incomplete_and_prefilled() -> None:

@@ -20,12 +20,13 @@ def apply(
     """Apply decisions to the weak labels.
 
     Accepted spans get the source `review`, rejected ones are ruled out, and sentences that were labeled completely are
-    complete documents, which `lacuner train --recipe auto` uses as gold.
+    complete documents, which `lacuner train --recipe auto` uses as gold. The gazetteer beside the weak labels changes
+    with them.
     """
     from lacuner.corpus import write
     from lacuner.errors import CorpusError
     from lacuner.models.gazetteer import read_sidecars, write_sidecar
-    from lacuner.review.apply import apply_decisions
+    from lacuner.review.apply import apply_decisions, revise_gazetteer
     from lacuner.review.decisions import DecisionLog
     from lacuner.review.queue import decision_log
 
@@ -37,9 +38,13 @@ def apply(
     log_lost(result.lost, "apply")
     log_lost(write(result.docs, out), f"write {out}")
     gazetteer = read_sidecars(weak)
+    counts = {}
     if gazetteer is not None:
-        log(f"gazetteer for training: {write_sidecar(gazetteer, out)}")
-    counts = {key: getattr(result, key) for key in ("added", "confirmed", "removed", "rejected", "completed")}
+        revised, new_entries, removed_entries = revise_gazetteer(gazetteer, result.docs)
+        counts = {"entries_added": new_entries, "entries_removed": removed_entries}
+        file = write_sidecar(revised, out)
+        log(f"gazetteer for training: {file} ({new_entries:,} entries added, {removed_entries:,} removed)")
+    counts |= {key: getattr(result, key) for key in ("added", "confirmed", "removed", "rejected", "completed")}
     if json:
         print_json({"out": str(out), "documents": len(result.docs), **counts, "lost": dict(result.lost)})
         return

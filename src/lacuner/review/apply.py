@@ -4,14 +4,19 @@ Accepted spans become entities with the source `review`; what was rejected becom
 labeled completely becomes a complete document. All other labels stay as they are.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.matching.terms import normalise_surface
+from lacuner.audit.issues import normalise_space
 from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.errors import CorpusError
+from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.review.build import number_equal_ids
-from lacuner.review.decisions import Decision, Edit, replay, text_hash
+from lacuner.review.decisions import SOURCE, Decision, Edit, replay, text_hash
+from lacuner.techniques.label_issues import count_unlabeled
 
 
 @dataclass
@@ -38,7 +43,6 @@ def apply_decisions(docs: Iterable[Document], decisions: Iterable[Decision]) -> 
 
     A decision on a document that is not in the corpus, or has another text there, is an error.
 
-    >>> from lacuner.review.decisions import SOURCE
     >>> weak = Document("1", "Mara met Teel.", spans=(Span(9, 13, "PLACE"),))
     >>> edit = Edit("1", text_hash(weak.text), "x", spans=(Span(9, 13, "PERSON", None, SOURCE),))
     >>> [doc] = apply_decisions([weak], [Decision("accept", (edit,), number=1)]).docs
@@ -71,7 +75,7 @@ def _edit_document(doc: Document, edits: Sequence[Edit], result: Applied) -> Doc
         else:
             edited = _edit_spans(edited, edit, result.lost)
     after = {span.key for span in edited.spans}
-    reviewed = {span.key for span in edited.spans if span.source == "review"}
+    reviewed = {span.key for span in edited.spans if span.source == SOURCE}
     result.added += len(after - before)
     result.confirmed += len(reviewed & before)
     result.removed += len(before - after)
@@ -105,3 +109,39 @@ def _edit_spans(doc: Document, edit: Edit, lost: Lost) -> Document:
         rejected=sort_spans(rejected.values()),
         unsure=tuple(unsure),
     )
+
+
+def revise_gazetteer(gazetteer: TaggerGazetteer, docs: Sequence[Document]) -> tuple[TaggerGazetteer, int, int]:
+    """The gazetteer after the decisions, and how many entries were added and removed.
+
+    `docs` are those of `apply_decisions`. A name becomes an entry if a reviewer has confirmed it and every occurrence
+    in the corpus has the same label. An entry is removed if a reviewer has ruled it out and no occurrence is labeled:
+    otherwise the tagger would go on to label it, because matches win over predictions.
+
+    >>> doc = Document("1", "Mara met Teel.", spans=(Span(9, 13, "PER", None, SOURCE),), rejected=(Span(0, 4, ""),))
+    >>> revised, added, removed = revise_gazetteer(TaggerGazetteer([Entry("Mara", "PER")]), [doc])
+    >>> [entry.surface for entry in revised.entries], added, removed
+    (['Teel'], 1, 1)
+    """
+    labels: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    confirmed: set[str] = set()
+    ruled_out: set[str] = set()
+    for doc in docs:
+        for span in doc.spans:
+            surface = normalise_space(doc.text[span.start : span.end])
+            labels[surface][span.label] += 1
+            if span.source == SOURCE:
+                confirmed.add(surface)
+        ruled_out |= {normalise_space(doc.text[span.start : span.end]) for span in doc.rejected if not span.label}
+    unlabeled = count_unlabeled(docs, confirmed)
+    labeled = {normalise_surface(surface) for surface in labels}
+    wrong = {normalise_surface(surface) for surface in ruled_out} - labeled
+    kept = [entry for entry in gazetteer.entries if normalise_surface(entry.surface) not in wrong]
+    known = {normalise_surface(entry.surface) for entry in kept}
+    new = [
+        Entry(surface, next(iter(labels[surface])))
+        for surface in sorted(confirmed)
+        if len(labels[surface]) == 1 and not unlabeled[surface] and normalise_surface(surface) not in known
+    ]
+    revised = TaggerGazetteer([*kept, *new], case=gazetteer.case, spacing=gazetteer.spacing, stop=gazetteer.stop)
+    return revised, len(new), len(gazetteer.entries) - len(kept)

@@ -50,7 +50,10 @@ def build_queue(
     gazetteer: Iterable[Entry] = (),
     facts: Mapping[str, Any] | None = None,
 ) -> ReviewQueue:
-    """A queue of the most probable issues, with evidence. Issues of equal strings follow each other.
+    """A queue of the most valuable issues, with evidence. Issues of equal strings follow each other.
+
+    The value of a group is its highest probability times the square root of its size: a decision may hold for all equal
+    strings, but a frequent string that is hardly ever an entity should not come first.
 
     >>> from lacuner.audit.issues import new_issue
     >>> doc = Document("1", "Teel met Mara.", spans=(Span(9, 13, "PER"),))
@@ -58,7 +61,7 @@ def build_queue(
     >>> queue.issues[0].evidence["unlabeled"], queue.labels
     (1, ('PER',))
     """
-    groups = group_issues(issues)
+    groups = sorted(group_issues(issues), key=lambda group: -group.issues[0].score * math.sqrt(len(group.issues)))
     ordered = [issue for group in groups for issue in group.issues][:MAX_ISSUES]
     sentences = tuple(sentences)
     labels = {*labels_of(docs), *(issue.label for issue in ordered)}

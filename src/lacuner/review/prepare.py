@@ -1,5 +1,7 @@
 """From a weak corpus to a review queue: cross-fitting, label issues, sentences to label."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +10,8 @@ from typing import Any
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.cross_fitting import DEFAULT_OPTIONS, CrossFitOptions, cross_fit
 from lacuner.audit.issues import MIN_SCORE, label_issues
-from lacuner.data import Splits
+from lacuner.corpus.jsonl import as_line
+from lacuner.data import Document, Splits
 from lacuner.review.build import build_queue, number_equal_ids, useful_sentences
 from lacuner.review.queue import FOLDER, ReviewQueue, save_queue
 from lacuner.training.run_folder import quiet
@@ -31,7 +34,8 @@ def prepare_review(
     models are kept in the folder as well: the same call, interrupted or not, trains none of them twice.
     """
     weak = number_equal_ids(splits.weak or ())
-    fit = cross_fit(replace(splits, weak=weak), run_folder / FOLDER / MODELS, options, log)
+    models = run_folder / FOLDER / MODELS / _fingerprint(weak, splits.dev or (), options)
+    fit = cross_fit(replace(splits, weak=weak), models, options, log)
     curve = fit.calibration
     issues = label_issues(
         weak, fit.predictions, calibrate=curve, base_rate=0.5 if curve is None else curve.base_rate, min_score=MIN_SCORE
@@ -48,3 +52,13 @@ def prepare_review(
     queue = build_queue(weak, issues, sentences, gazetteer=gazetteer, facts=facts)
     save_queue(queue, run_folder)
     return queue
+
+
+def _fingerprint(weak: Iterable[Document], dev: Iterable[Document], options: CrossFitOptions) -> str:
+    """A name for the models of these labels and options: other labels get other models, not an error."""
+    config = None if options.config is None else options.config.model_dump(mode="json")
+    settings = json.dumps([options.recipe, options.folds, options.seed, config], sort_keys=True, default=str)
+    digest = hashlib.blake2b(settings.encode(), digest_size=6)
+    for doc in (*weak, *dev):
+        digest.update(as_line(doc).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
