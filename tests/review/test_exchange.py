@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lacuner.audit.issues import new_issue
-from lacuner.corpus import FORMATS, read, write
+from lacuner.corpus import read, write
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError, CorpusError
 from lacuner.review.apply import apply_decisions
@@ -84,10 +84,7 @@ def test_wrong_documents_and_labels_are_errors_and_overlaps_are_reported() -> No
     assert [row.text for row in lost.spans] == ["Mara"]
 
 
-TOOLS = [name for name in ("jsonl", "labelstudio", "doccano", "prodigy", "argilla") if name in FORMATS]
-
-
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", ["jsonl", "labelstudio", "doccano", "prodigy", "argilla"])
 def test_files_of_other_tools_come_back_as_decisions(tmp_path: Path, tool: str) -> None:
     """Every pre-annotated document is confirmed as it is, written as the tool's own file, and read again."""
     tasks = documents_to_annotate(QUEUE, ReviewState())
