@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from lacuner.cli.main import main
 from lacuner.errors import ConfigError
-from lacuner.training.distributed import read_environment
+from lacuner.training import distributed
+from lacuner.training.distributed import join_processes, read_environment
 from tests.conftest import ROOT
 from tests.training.kill import digest
 from tests.training.together import CASES
@@ -93,3 +95,49 @@ def test_if_a_process_dies_all_stop_and_the_same_command_ends_with_the_same_byte
 def test_a_wrong_environment_is_one_sentence(environment: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         read_environment(environment)
+
+
+@pytest.mark.integration
+def test_a_job_explains_an_error_once(tmp_path: Path) -> None:
+    arguments = [
+        "train",
+        "--recipe",
+        "trust",
+        "--weak",
+        str(tmp_path / "missing.jsonl"),
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    ended = run_together(arguments, 2, "lacuner")
+    assert sorted(status for status, _, _ in ended) == [1, 2]
+    assert "".join(error for _, _, error in ended).count("there is no such file") == 1
+
+
+@pytest.mark.integration
+def test_a_process_that_is_left_alone_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(distributed, "JOIN_SECONDS", 1.0)
+    with (
+        pytest.raises(ConfigError, match="process 1 of 2, but the others did not come within 1 seconds"),
+        join_processes(),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(("join", "status"), [(False, 0), (True, 2)])
+def test_the_plain_command_ignores_the_variables_of_torchrun(
+    join: bool, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "texts.txt").write_text("Mara Teel left Halden.\n")
+    monkeypatch.setattr(sys, "argv", ["lacuner", "check", str(tmp_path / "texts.txt")])
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(SystemExit) as ended:
+        main(join=join)
+    assert (ended.value.code or 0) == status
+    assert ("only train and pretrain run in several processes" in capsys.readouterr().err) == join

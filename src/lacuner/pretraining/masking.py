@@ -19,6 +19,7 @@ from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.ragged import offsets_of, pad_rows, run_positions
 from lacuner.models.types import Batch, Features
 from lacuner.training.data_parallel import own_random_numbers, share_of, sum_loss
+from lacuner.training.distributed import process_count, process_rank, sum_over_processes
 from lacuner.training.steps import Step, StepLoss
 
 UNCHANGED = -1
@@ -190,20 +191,21 @@ def _at_targets(
 def measure_masked_lm(units: Units, model: MaskedLanguageModel, rate: float, whole_words: bool) -> dict[str, float]:
     """Top-1 and top-5 accuracy and perplexity when every unit is masked once, a share `rate` at a time.
 
-    Units outside the vocabulary count as errors, but do not enter the perplexity.
+    Units outside the vocabulary count as errors, but do not enter the perplexity. Of several processes, each measures
+    its share of the sentences.
     """
     rounds = max(round(1 / rate), 1)
     draw = np.random.default_rng(0).integers(rounds, size=len(units.ids))
     round_of = draw[units.word] if whole_words else draw
-    sums = np.zeros(3)
+    sums, own = np.zeros(3), np.arange(process_rank(), len(units.features), process_count())
     for number in range(rounds):
         selected = round_of == number
         inputs = np.where(selected, model.head.mask, UNCHANGED)
         masked = MaskedCorpus(inputs, np.where(selected, units.ids, UNCHANGED))
         compute = partial(_count_correct, units, model, masked)
-        sums += sum((counts for _, counts in infer_batches(model, units.features, compute)), np.zeros(3))
+        sums += sum((counts for _, counts in infer_batches(model, units.features, compute, own)), np.zeros(3))
+    top1, top5, loss = sum_over_processes(torch.from_numpy(sums)).tolist()
     known = int((units.ids >= 0).sum())
-    top1, top5, loss = sums.tolist()
     count, perplexity = max(len(units.ids), 1), exp(min(loss / max(known, 1), 50.0))
     return {"top1": round(top1 / count, 6), "top5": round(top5 / count, 6), "perplexity": round(perplexity, 4)}
 

@@ -286,8 +286,9 @@ class _Trainer:
 
 
 def _measure(dev: Callable[[], Count | DevMetrics]) -> Count | DevMetrics:
-    """The dev scores; of several processes the first computes them, so that all decide alike."""
-    return dev() if process_count() == 1 else DevMetrics(*value_of_first(lambda: _as_metrics(dev())))
+    """The dev scores; of several processes those of the first count, so that all decide alike."""
+    scores = dev()
+    return scores if process_count() == 1 else DevMetrics(*value_of_first(lambda: _as_metrics(scores)))
 
 
 def _as_metrics(scores: Count | DevMetrics) -> DevMetrics:
