@@ -151,7 +151,7 @@ class ReviewServer:
         self.run, self.queue, self.log = run, queue, decision_log(run)
         address = open_address(run / "review", "127.0.0.1", None)
         self.url, self.token = address.url, address.token
-        review = Review(ReviewSession(queue, self.log), run, next_round or NextRound([]), ("lacuner apply",))
+        review = Review(ReviewSession(queue, self.log), run, next_round or NextRound(lambda: [["apply"]]))
         self._server = new_server(new_app(review, Access(token=address.token, open_paths=frozenset(FILES))))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [address.listener]})
         self._thread.start()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.review.next_round import NextRound, describe_inputs, format_commands, plan_round
+from lacuner.review.next_round import NextRound, describe_inputs, format_commands, next_folder, plan_round
 
 SLEEP = [sys.executable, "-u", "-c", "import time; print('started'); time.sleep(60)"]
 
@@ -20,12 +20,14 @@ def test_commands_name_the_files_of_this_round(tmp_path: Path, monkeypatch: pyte
     settings, arguments = ['encoder.name="tiny"'], ["--scheme", "IOB2"]
     inputs = describe_inputs([Path("my weak.conll")], Path("dev.conll"), settings, arguments)
     commands = plan_round(Path("run"), inputs)
-    assert format_commands(commands, Path("run-2")) == [
+    assert format_commands(commands) == [
         "lacuner apply run 'my weak.conll' --out run/review/reviewed.jsonl --scheme IOB2",
         "lacuner train --weak run/review/reviewed.jsonl --dev dev.conll --set 'encoder.name=\"tiny\"' --out run-2",
         "lacuner audit issues run-2 --weak run/review/reviewed.jsonl --dev dev.conll --set 'encoder.name=\"tiny\"'",
         "lacuner review run-2",
     ]
+    (tmp_path / "run-2").mkdir()
+    assert next_folder(Path("run")) == Path("run-3"), "a folder that is there is not used again"
 
 
 @pytest.mark.parametrize("inputs", [{}, {"weak": ["/no/such/file"]}, {"weak": 7, "settings": None, "arguments": "x"}])
@@ -38,7 +40,7 @@ def test_without_the_files_the_documents_of_the_queue_are_used(inputs: dict[str,
 def test_commands_run_one_after_the_other_until_one_fails() -> None:
     program = [sys.executable, "-c", "import sys; print('epoch', sys.argv[1]); sys.exit(sys.argv[1] == '2')"]
     for commands, state, number in (([["1"], ["3"]], "finished", 2), ([["1"], ["2"], ["3"]], "failed", 2)):
-        following = NextRound(commands, program)
+        following = NextRound(lambda commands=commands: commands, program)
         following.start()
         assert following._thread is not None
         following._thread.join()
@@ -48,7 +50,7 @@ def test_commands_run_one_after_the_other_until_one_fails() -> None:
 
 @pytest.mark.integration
 def test_a_command_ends_with_the_server() -> None:
-    following = NextRound([["1"], ["2"]], SLEEP)
+    following = NextRound(lambda: [["1"], ["2"]], SLEEP)
     following.start()
     while following.progress()["line"] != "started":
         time.sleep(0.01)

@@ -437,14 +437,14 @@ def test_a_long_queue_costs_no_more_than_a_short_one(serve: Serve, open_tab: Ope
 
 def test_the_next_round_starts_from_the_page(serve: Callable[..., ReviewServer], open_tab: OpenTab) -> None:
     program = [sys.executable, "-u", "-c", "import sys; print('epoch', sys.argv[1]); sys.exit(sys.argv[1] == '3')"]
-    tab = open_tab(serve(small_queue(), NextRound([["1"], ["2"]], program)).url)
+    tab = open_tab(serve(small_queue(), NextRound(lambda: [["1"], ["2"]], program)).url)
     tab.press("a", "n")
     assert tab.text("round-summary") == "Decided issues: 1. Labeled sentences: 0."
-    assert tab.text("round-commands") == "lacuner apply"
+    assert tab.text("round-commands") == "lacuner 1\nlacuner 2"
     tab.press("Enter")
     tab.wait_for("round-progress", "Finished.")
     tab.press("Escape", "a")
     assert tab.text("progress-text") == "2 of 9 decided"
-    failing = open_tab(serve(small_queue(), NextRound([["1"], ["3"], ["4"]], program)).url)
+    failing = open_tab(serve(small_queue(), NextRound(lambda: [["1"], ["3"], ["4"]], program)).url)
     failing.press("n", "Enter")
     failing.wait_for("round-progress", "Failed at command 2 of 3: epoch 3")

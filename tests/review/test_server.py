@@ -31,7 +31,7 @@ class Client:
     def __init__(self, folder: Path, queue: Any = None) -> None:
         self.queue = queue or small_queue()
         self.log = decision_log(folder)
-        review = Review(ReviewSession(self.queue, self.log), Path("runs/first"), NextRound([]))
+        review = Review(ReviewSession(self.queue, self.log), Path("runs/first"), NextRound(list))
         self.app = new_app(review, Access(token=TOKEN, open_paths=frozenset(FILES)))
 
     def request(self, path: str, body: bytes = b"", method: str = "POST", token: str = TOKEN) -> tuple[int, bytes]:

@@ -7,8 +7,9 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,23 +62,26 @@ def plan_round(run: Path, inputs: Mapping[str, Any]) -> list[Command]:
 
 
 def next_folder(run: Path) -> Path:
-    """The run folder of the next round.
+    """The run folder of the next round, which does not exist yet.
 
     >>> [next_folder(Path(run)).name for run in ("first", "first-2", "a-b")]
     ['first-2', 'first-3', 'a-b-2']
     """
+    run = run.resolve() if run.name in ("", "..") else run
     match = re.fullmatch(r"(.*)-([1-9][0-9]{0,5})", run.name)
     name, number = (match[1], int(match[2])) if match else (run.name, 1)
-    return run.with_name(f"{name}-{number + 1}")
+    return next(path for i in count(number + 1) if not (path := run.with_name(f"{name}-{i}")).exists())
 
 
-def format_commands(commands: Sequence[Command], following: Path) -> list[str]:
-    """The commands as a user would type them, with the review that follows.
+def format_commands(commands: Iterable[Command]) -> list[str]:
+    """The commands as a user would type them, with the review of the label issues that the last one finds.
 
-    >>> format_commands([["train", "--out", "a b"]], Path("a b"))
-    ["lacuner train --out 'a b'", "lacuner review 'a b'"]
+    >>> format_commands([["audit", "issues", "a b"]])
+    ["lacuner audit issues 'a b'", "lacuner review 'a b'"]
     """
-    return [shlex.join(["lacuner", *command]) for command in [*commands, ["review", str(following)]]]
+    commands = list(commands)
+    reviews = [["review", command[2]] for command in commands[-1:] if command[:2] == ["audit", "issues"]]
+    return [shlex.join(["lacuner", *command]) for command in [*commands, *reviews]]
 
 
 def _strings(value: Any) -> list[str]:
@@ -94,23 +98,33 @@ def _relative(path: str) -> str:
 class NextRound:
     """Runs commands one after the other in the background, and knows how far they are.
 
-    >>> NextRound([]).progress()
+    `plan` gives the commands each time they are shown or started: after a failure, they name another folder.
+
+    >>> NextRound(lambda: []).progress()
     {'state': 'not started', 'command': 0, 'commands': 0, 'line': ''}
     """
 
-    def __init__(self, commands: Sequence[Command], program: Sequence[str] = (sys.executable, "-m", "lacuner")) -> None:
-        self._commands, self._program = list(commands), list(program)
+    def __init__(
+        self, plan: Callable[[], Sequence[Command]], program: Sequence[str] = (sys.executable, "-m", "lacuner")
+    ) -> None:
+        self._plan, self._program = plan, list(program)
+        self._commands: list[Command] = []
         self._state: Literal["not started", "running", "finished", "failed", "stopped"] = "not started"
         self._number, self._line = 0, ""
         self._child: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Run the commands, unless they are running; after a failure they run again, and what was finished resumes."""
+        """Run the commands, unless they are running."""
         if self._state != "running":
+            self._commands = list(self._plan())
             self._state, self._number, self._line = "running", 0, ""
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
+
+    def commands(self) -> list[Command]:
+        """The commands that are running or finished, or those that `start` would run."""
+        return self._commands if self._state in ("running", "finished") else list(self._plan())
 
     def progress(self) -> dict[str, Any]:
         """State, number of the command that is running, and the last line that it printed."""
@@ -118,7 +132,7 @@ class NextRound:
         return facts | {"line": self._line}
 
     def stop(self) -> None:
-        """End the commands; a training continues from its last checkpoint when it is started again."""
+        """End the commands."""
         if self._state == "running":
             self._state = "stopped"
             if self._child is not None:

@@ -20,7 +20,7 @@ from lacuner.data import Span
 from lacuner.errors import ConfigError, LacunerError
 from lacuner.review.context import CONTEXT, MAX_CONTEXT, show
 from lacuner.review.decisions import ACTIONS, Action
-from lacuner.review.next_round import NextRound, format_commands, next_folder, plan_round
+from lacuner.review.next_round import NextRound, format_commands, plan_round
 from lacuner.review.queue import decision_log, open_queue
 from lacuner.review.session import ConflictError, ReviewSession, parse_filter
 from lacuner.serve.security import Access, App, guard, listen, new_token
@@ -47,16 +47,13 @@ class Review:
     session: ReviewSession
     run: Path
     next_round: NextRound
-    commands: tuple[str, ...] = ()
-    """The commands of the next round, to be shown."""
 
 
 def new_review(run: Path) -> Review:
     """The review of a run folder, with the decisions so far."""
     session = ReviewSession(open_queue(run), decision_log(run))
     inputs = session.queue.facts.get("inputs")
-    commands = plan_round(run, inputs if isinstance(inputs, dict) else {})
-    return Review(session, run, NextRound(commands), tuple(format_commands(commands, next_folder(run))))
+    return Review(session, run, NextRound(lambda: plan_round(run, inputs if isinstance(inputs, dict) else {})))
 
 
 def new_app(review: Review, access: Access) -> App:
@@ -179,11 +176,13 @@ def answer_undo(review: Review, row: Row) -> Answer:
 
 def answer_round(review: Review, row: Row) -> Answer:
     """The commands of the next round and how far they are; `start`: run them."""
+    following = review.next_round
     if row.get("start") is True:
-        review.next_round.start()
-    progress = review.next_round.progress()
+        following.start()
+    progress = following.progress()
     progress["line"] = show(progress["line"])
-    return _with_summary(review, commands=[show(command) for command in review.commands], progress=progress)
+    commands = format_commands(following.commands())
+    return _with_summary(review, commands=[show(command) for command in commands], progress=progress)
 
 
 REQUESTS: dict[str, Callable[[Review, Row], Answer]] = {

@@ -23,10 +23,11 @@ async function follow(app, start) {
   let answer = await app.send("/api/round", { start });
   while (answer) {
     const { state, command, commands, line } = answer.progress;
+    byId("round-commands").textContent = answer.commands.join("\n");
     const number = `command ${command} of ${commands}`;
     byId("round-progress").textContent = {
       running: `Running ${number}: ${line}`,
-      finished: "Finished. End this review with Ctrl-C in the terminal, and open the next one with the last command.",
+      finished: `Finished. End this review with Ctrl-C in the terminal, and go on with: ${answer.commands.at(-1)}`,
       failed: `Failed at ${number}: ${line}`,
       stopped: `Stopped at ${number}.`,
       "not started": "",
