@@ -69,7 +69,7 @@ def test_every_kind_of_issue_says_what_a_key_does(tab: Tab, server: ReviewServer
         seen[issue.kind] = tab.text("accept"), tab.text("reject"), tab.page.locator("#none").is_visible()
         tab.press("s")
     assert seen == {
-        "missing": ("a Accept: PLACE", "x Reject: no entity", False),
+        "missing": ("a Accept: PLACE", "x Reject: no entity here", False),
         "wrong_type": ("a Accept: change it", "x Reject: keep PERSON", True),
         "wrong_boundary": ("a Accept: change it", "x Reject: keep PERSON", True),
         "spurious": ("a Accept: remove it", "x Reject: keep PERSON", False),
@@ -448,3 +448,13 @@ def test_the_next_round_starts_from_the_page(serve: Callable[..., ReviewServer],
     failing = open_tab(serve(small_queue(), NextRound(lambda: [["1"], ["3"], ["4"]], program)).url)
     failing.press("n", "Enter")
     failing.wait_for("round-progress", "Failed at command 2 of 3: epoch 3")
+
+
+def test_a_queue_of_sentences_only(serve: Serve, open_tab: OpenTab) -> None:
+    queue = small_queue()
+    tab = open_tab(serve(ReviewQueue((), queue.documents, queue.sentences, queue.labels)).url)
+    tab.wait_for("question", "Label all entities of this sentence")
+    assert tab.page.locator("#mode-issues").is_disabled()
+    tab.press("m", "a", "a", "s")
+    assert tab.text("question") == "All sentences are labeled."
+    assert tab.text("progress-text") == "2 of 3 labeled, 1 skipped"

@@ -18,6 +18,18 @@ WORTH = 0.25
 _Z = 1.96
 
 
+def wilson_interval(share: float, size: float, z: float = _Z) -> tuple[float, float]:
+    """Wilson's score interval for a proportion; `z` is the quantile of the normal distribution.
+
+    >>> low, high = wilson_interval(0.8, 10)
+    >>> f"{low:.2f} to {high:.2f}"
+    '0.49 to 0.94'
+    """
+    middle = (share + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z / (1 + z**2 / size) * sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
 @dataclass(frozen=True)
 class Precision:
     """Share of issues that the reviewer confirmed, with its 95 % interval (Wilson score)."""
@@ -29,18 +41,10 @@ class Precision:
     def interval(self) -> tuple[float, float]:
         """Lower and upper bound.
 
-        >>> low, high = Precision(8, 10).interval
-        >>> f"{low:.2f} to {high:.2f}"
-        '0.49 to 0.94'
         >>> Precision(0, 0).interval
         (0.0, 1.0)
         """
-        if not self.judged:
-            return 0.0, 1.0
-        share, n = self.right / self.judged, self.judged
-        centre = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-        width = _Z / (1 + _Z**2 / n) * sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-        return max(0.0, centre - width), min(1.0, centre + width)
+        return wilson_interval(self.right / self.judged, self.judged) if self.judged else (0.0, 1.0)
 
     def as_json(self) -> dict[str, Any]:
         low, high = self.interval

@@ -21,6 +21,7 @@ import numpy as np
 from lacuner.data import Document, Span, labels_of
 from lacuner.errors import ConfigError
 from lacuner.review.decisions import ReviewState, sentence_target
+from lacuner.review.progress import wilson_interval
 from lacuner.review.queue import ReviewQueue, Sentence
 
 STRATA = 4
@@ -220,6 +221,4 @@ def _wilson(value: float, size: float, freedom: int) -> tuple[float, float]:
     """Wilson's interval for a proportion with an effective sample size, widened for few degrees of freedom."""
     z = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
     z *= 1 + (z**2 + 1) / (4 * max(freedom, 1))  # first term of the expansion of Student's quantile
-    middle = (value + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z / (1 + z**2 / size) * math.sqrt(value * (1 - value) / size + z**2 / (4 * size**2))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
+    return wilson_interval(value, size, z)

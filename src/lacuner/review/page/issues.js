@@ -19,7 +19,7 @@ export class IssueMode {
 
   legend = [
     ["a", "accept the suggestion"],
-    ["x", "reject it"],
+    ["x", "reject it; if only its type or boundaries are wrong, change them"],
     ["0", "neither: no entity at all"],
     ["⇧A ⇧X", "the same for all equal strings"],
     ["1 … 9", "change the type"],
@@ -155,7 +155,7 @@ export class IssueMode {
     const accept = this.isChanged
       ? ["Save the change"]
       : { missing: ["Accept: ", type(this.label)], spurious: ["Accept: remove it"] }[view.kind] ?? ["Accept: change it"];
-    const reject = old ? ["Reject: keep ", type(old.label)] : ["Reject: no entity"];
+    const reject = old ? ["Reject: keep ", type(old.label)] : ["Reject: no entity here"];
     byId("accept").lastElementChild.replaceChildren(...accept);
     byId("reject").lastElementChild.replaceChildren(...reject);
     byId("reject").hidden = false;

@@ -144,6 +144,7 @@ function showSummary(summary, run) {
   fillSelect("label", summary.labels.map(([label, count], i) => [i, label, count]));
   fillSelect("source", summary.sources.map(([source, count], i) => [i, source, count]));
   byId("mode-sentences").disabled = !summary.sentences;
+  byId("mode-issues").disabled = !summary.issues;
 }
 
 /** Options of a filter with the number of open issues. */
@@ -238,7 +239,10 @@ const keys = {
   t: chooseType,
   c: toggleStep,
   e: () => mode.showMore(),
-  m: () => switchTo(mode === modes.issues && app.summary.sentences ? "sentences" : "issues"),
+  m: () => {
+    const other = mode === modes.issues ? "sentences" : "issues";
+    if (app.summary[other]) switchTo(other);
+  },
   n: () => openRound(app),
   "/": () => {
     byId("filters").open = true;
@@ -335,4 +339,5 @@ restoreFilters();
 if (matchMedia("(max-width: 760px)").matches) for (const id of ["filters", "keys"]) byId(id).open = false;
 setInterval(poll, POLL_MILLISECONDS);
 await switchTo(mode === modes.issues ? "issues" : "sentences");
+if (app.summary && !app.summary.issues && app.summary.sentences) await switchTo("sentences"); // such as a random sample
 performance.mark("first issue"); // for measurements
