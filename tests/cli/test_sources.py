@@ -90,3 +90,20 @@ def test_mistakes(run: Run, folder: Path, args: tuple[str, ...], sentence: str) 
 def test_every_kind_is_tested() -> None:
     text = Path(__file__).read_text()
     assert [kind for kind in SOURCE_KINDS if f'"{kind}:' not in text and f'f"{kind}:' not in text] == []
+
+
+def test_the_label_model(run: Run, folder: Path) -> None:
+    (folder / "names.txt").write_text("PLACE=in (?P<entity>[A-Z]\\w+)\nPLACE=met\n")
+    args = ("annotate", "texts.txt", "--dictionary", "terms.tsv", "--source", "spacy:ruler.jsonl", "--map", "LOC=PLACE")
+    args = (*args, "--map", "PLACE=PLACE", "--source", "regex:names.txt", "--by", "model", "--out", "w.jsonl")
+    done = run(*args, "--report", "r.html")
+    assert "Estimated accuracy" in done.stdout
+    assert ("London", "PLACE", "terms+ruler+names") in found(folder / "w.jsonl")
+    facts = json.loads(run(*args, "--json").stdout)
+    assert {(row["source"], row["label"]) for row in facts["accuracy"]} == {
+        *(("terms", "PLACE"), ("ruler", "PLACE"), ("names", "PLACE"))
+    }
+    assert "Accuracy, estimated from agreement" in (folder / "r.html").read_text()
+    two = ("annotate", "texts.txt", "--regex", "A=Ada", "--regex", "B=met", "--by", "model", "--out", "w.jsonl")
+    assert "--by model needs at least 3 sources" in run(*two, status=2).stderr
+    assert "no label has spans of 3 sources" in run(*two, "--regex", "C=in", status=2).stderr

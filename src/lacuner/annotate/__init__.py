@@ -11,7 +11,7 @@ from lacuner.annotate.label_model import LabelModel
 from lacuner.annotate.lint import EntryPrecision, LintRow, format_longer_phrases, format_stop_list, lint
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.annotate.patterns import patterns_source, read_patterns, regex_source
-from lacuner.annotate.pipeline import annotate
+from lacuner.annotate.pipeline import annotate, label_documents
 from lacuner.annotate.sources import (
     Source,
     SourceOutput,
@@ -47,6 +47,7 @@ __all__ = [
     "format_stop_list",
     "function_source",
     "gazetteer_source",
+    "label_documents",
     "lint",
     "load_gazetteer",
     "patterns_source",

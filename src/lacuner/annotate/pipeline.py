@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from lacuner.annotate.boundaries import NeighbourSample
@@ -17,6 +18,9 @@ CHUNK, CHUNK_FOR_WORKER = 20_000, 200_000
 
 MAX_DOCUMENTS = 1_000
 """Documents per chunk."""
+
+SAMPLE, SAMPLE_CHARACTERS = 20_000, 20_000_000
+"""Documents, and characters, to which a label model is fitted, at most."""
 
 SpanTuples = list[tuple[Any, ...]]
 """Spans as plain tuples: named tuples take five times as long to send between processes."""
@@ -45,12 +49,38 @@ def annotate(
     (Span(start=0, end=7, label='Chemical', score=None, source='dictionary'),)
     """
     model = LabelModel(tuple(sources), by, ambiguous, overlaps)
-    return _annotate(docs, model, LabellingStatistics() if statistics is None else statistics, workers)
+    return label_documents(docs, model, statistics=statistics, workers=workers)
 
 
-def _annotate(
-    docs: Iterable[Document], model: LabelModel, statistics: LabellingStatistics, workers: int
+def label_documents(
+    docs: Iterable[Document], model: LabelModel, *, statistics: LabellingStatistics | None = None, workers: int = 1
 ) -> Iterator[Document]:
+    """Label documents as `annotate` does, with a label model of your own.
+
+    If it combines sources by `model` and is not fitted, it is fitted to the first 20,000 documents.
+
+    >>> from lacuner.annotate import regex_source
+    >>> model = LabelModel([regex_source("YEAR", "[0-9]+")])
+    >>> [doc] = label_documents([Document("1", "in 1912")], model)
+    >>> doc.spans[0].key
+    (3, 7, 'YEAR')
+    """
+    statistics = LabellingStatistics() if statistics is None else statistics
+    return _label(iter(docs), model, statistics, workers)
+
+
+def _label(
+    docs: Iterator[Document], model: LabelModel, statistics: LabellingStatistics, workers: int
+) -> Iterator[Document]:
+    if model.by == "model" and model.accuracy is None:
+        sample = [doc for chunk in _split_chunks(_take_sample(docs), CHUNK) for doc in chunk]
+        outputs = [found for chunk in _cut(sample, MAX_DOCUMENTS) for found in model.find_all(chunk)]
+        model.fit(sample, outputs)
+        layers = [model.combine(doc, found) for doc, found in zip(sample, outputs, strict=True)]
+        statistics.add(sample, layers, model.sources)
+        for doc, layer in zip(sample, layers, strict=True):
+            doc.spans, doc.unsure = layer.spans, layer.unsure
+        yield from sample
     if workers <= 1 or not all(source.forkable for source in model.sources):
         for chunk in _split_chunks(docs, CHUNK):
             layers = model.label(chunk)
@@ -66,6 +96,20 @@ def _annotate(
             doc.spans = tuple([Span(*span) for span in spans])
             doc.unsure = tuple([Span(*span) for span in unsure])
         yield from chunk
+
+
+def _take_sample(docs: Iterator[Document]) -> Iterator[Document]:
+    """The first documents, to fit a label model to."""
+    characters = 0
+    for doc in islice(docs, SAMPLE):
+        yield doc
+        characters += len(doc.text)
+        if characters >= SAMPLE_CHARACTERS:
+            return
+
+
+def _cut(docs: list[Document], size: int) -> Iterator[list[Document]]:
+    return (docs[start : start + size] for start in range(0, len(docs), size))
 
 
 def _label_chunk(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.annotate.lint import LintRow, format_longer_phrases, format_stop_list
+from lacuner.annotate.source_accuracy import AccuracyRow
 from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.atomic import atomic_write
@@ -159,6 +160,8 @@ class AnnotationReport:
     """What the other steps dropped, by the name of the step. (What labelling dropped is in the statistics.)"""
     problems: Sequence[str] = ()
     """Problems in the gazetteer files, one sentence each."""
+    accuracy: Sequence[AccuracyRow] = ()
+    """Accuracy of the sources, if a label model has estimated it."""
 
 
 def report_json(report: AnnotationReport) -> dict[str, Any]:
@@ -175,6 +178,7 @@ def report_json(report: AnnotationReport) -> dict[str, Any]:
         "unsure": _most_frequent_first(statistics.unsure),
         "unsure_places": report.examples.unsure_groups(),
         "sources": [asdict(row) for row in statistics.table()],
+        "accuracy": [row._asdict() for row in report.accuracy],
         "top_entries": [
             {**entry._asdict(), "where": entry.where and str(entry.where), "source": source, "matches": times}
             for source, entry, times in statistics.top_entries(report.sources, MAX_ROWS)

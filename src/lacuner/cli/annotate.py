@@ -19,6 +19,7 @@ from lacuner.errors import CorpusError
 if TYPE_CHECKING:
     from lacuner.annotate import EntryPrecision, LabellingStatistics, LintRow
     from lacuner.annotate.report import AnnotationReport, ExampleSampler
+    from lacuner.annotate.source_accuracy import AccuracyRow
     from lacuner.noise import Measurement, NoiseMeter
 
 SUSPICIOUS_SHOWN = 30
@@ -32,7 +33,13 @@ def annotate(
     ambiguous: Annotated[
         Literal["unsure", "first", "drop"], Option(help="Handling of entries with two labels.")
     ] = "unsure",
-    by: Annotated[Literal["priority", "vote"], Option(help="How several sources are combined.")] = "priority",
+    by: Annotated[
+        Literal["priority", "vote", "model"],
+        Option(help="How several sources are combined; model: by accuracy, estimated from agreement."),
+    ] = "priority",
+    min_probability: Annotated[
+        float, Option(min=0, max=1, help="With --by model: less probable spans are unsure.")
+    ] = 0.2,
     lint: Annotated[bool, Option("--lint", help="Show suspicious entries and suggest a stop list.")] = False,
     gold: Annotated[Path | None, Option(help="Gold annotations for all or some of the texts.")] = None,
     report: Annotated[Path | None, Option(help="HTML report.")] = None,
@@ -44,8 +51,7 @@ def annotate(
 
     Matches are the longest ones that start and end at word boundaries. Text without a match is unknown, not negative.
     """
-    from lacuner.annotate import EntryPrecision, LabellingStatistics, NeighbourSample
-    from lacuner.annotate import annotate as annotate_documents
+    from lacuner.annotate import EntryPrecision, LabellingStatistics, LabelModel, NeighbourSample, label_documents
     from lacuner.annotate import lint as lint_source
     from lacuner.annotate.report import AnnotationReport, ExampleSampler, report_json, write_report
     from lacuner.corpus.formats import format_of
@@ -59,15 +65,8 @@ def annotate(
     reader = CorpusReader(corpus, inputs)
     gold_reader = CorpusReader(gold, inputs, complete=True) if gold else None
     statistics = LabellingStatistics(neighbours=NeighbourSample() if lint else None)
-    weak = annotate_documents(
-        reader,
-        loaded.sources,
-        by=by,
-        ambiguous=ambiguous,
-        overlaps=labelling.overlaps,
-        statistics=statistics,
-        workers=workers or usable_cores(),
-    )
+    model = LabelModel(loaded.sources, by, ambiguous, labelling.overlaps, min_probability)
+    weak = label_documents(reader, model, statistics=statistics, workers=workers or usable_cores())
     examples, precision, noise_meter = ExampleSampler(), EntryPrecision(), NoiseMeter()
     unseen = set().union(*loaded.documents.values())
     pairs = align_partial(_read_gold(gold_reader), weak) if gold_reader else ((None, doc) for doc in weak)
@@ -77,7 +76,14 @@ def annotate(
     missing = loaded.missing_documents(unseen)
     annotation = AnnotationReport(
         title=f"Weak labels of {corpus.name}",
-        settings={"corpus": corpus, "gold": gold, "by": by, "ambiguous": ambiguous, **asdict(labelling)},
+        settings={
+            "corpus": corpus,
+            "gold": gold,
+            "by": by,
+            "min_probability": min_probability,
+            "ambiguous": ambiguous,
+            **asdict(labelling),
+        },
         statistics=statistics,
         sources=loaded.sources,
         examples=examples,
@@ -87,6 +93,7 @@ def annotate(
         gold_scores=measurement.as_json() if measurement else None,
         lost={"reading": reader.lost, "writing": lost},
         problems=[*loaded.problems, *missing],
+        accuracy=model.accuracy.rows if model.accuracy else (),
     )
     reader.log_lost()
     if gold_reader and measurement:
@@ -153,6 +160,8 @@ def _print_report(annotation: AnnotationReport, measurement: Measurement | None,
     table = statistics.table()
     rows = [(r.source, r.label or "(any)", r.spans, r.kept, r.documents, r.overlaps, r.conflicts) for r in table]
     print_table("", columns, rows)
+    if annotation.accuracy:
+        _print_accuracy(annotation.accuracy)
     for labels in similar_labels(statistics.spans):
         echo(f"labels that look alike: {labels}")
     if measurement:
@@ -161,6 +170,23 @@ def _print_report(annotation: AnnotationReport, measurement: Measurement | None,
         _print_lint(annotation.lint_rows)
     else:
         echo(f"{len(annotation.lint_rows):,} suspicious entries (--lint shows them)")
+
+
+def _print_accuracy(rows: Sequence[AccuracyRow]) -> None:
+    cells = [
+        (
+            row.source,
+            row.label,
+            f"{row.claims:,}",
+            f"{row.accuracy:.2f}" if row.propensity is not None else f"({row.accuracy:.2f})",
+            "" if row.propensity is None else f"{row.propensity:.2f}",
+        )
+        for row in rows
+    ]
+    columns = ("source", "label", "spans", "accuracy", "propensity")
+    print_table("\nEstimated accuracy", columns, cells)
+    if any(row.propensity is None for row in rows):
+        echo("(in brackets: too few sources have this label, so the accuracy is that of the source's other labels)")
 
 
 def _print_lint(lint_rows: Sequence[LintRow]) -> None:
