@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lacuner.data import Span
 from lacuner.errors import CorpusError
@@ -137,6 +139,40 @@ def test_json_keeps_every_field() -> None:
     edit = Edit("d", "h", None, (Span(0, 4, "PER", None, "review"),), (Span(5, 9, "", None, "review"),), True)
     decision = Decision("label_sentence", (edit,), None, "tab", 4, 1.5)
     assert parse_decision(json.loads(json.dumps(decision.as_json()))) == decision
+
+
+ROW = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["number", "action", "time", "edits", "undoes", "document", "text_hash", "spans", "rejected"]
+            )
+            | st.text(max_size=3),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.binary(max_size=30) | ROW.map(lambda row: json.dumps(row).encode()), max_size=4))
+def test_any_file_is_read_or_refused_in_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("decisions") / "decisions.jsonl"
+    DecisionLog(path).append(decide("accept"))
+    path.write_bytes(path.read_bytes() + b"\n".join(lines))
+    log = DecisionLog(path)
+    try:
+        read = log.read()
+    except CorpusError as error:
+        assert error.file == str(path) and error.line is not None and error.line >= 2
+    else:
+        assert log.append(decide("skip")).number == read[-1].number + 1
 
 
 WRITER = """
