@@ -1,6 +1,6 @@
 """Train every recipe on forty demo documents and hash its final weights and predictions.
 
-Usage: python -m tests.golden.write            (rewrites tests/golden/hashes.json)
+Usage: python -m tests.golden.write [NAME ...]  (rewrites tests/golden/hashes.json, or adds the named cases to it)
 
 A refactoring must leave every hash as it was. Floating-point sums differ between CPU families and library versions, so
 the file also records the environment, and the test is skipped anywhere else.
@@ -110,9 +110,9 @@ def _config(recipe: str, settings: list[str]) -> Any:
     return load_config(RECIPES[recipe].Config, settings=settings)
 
 
-def main() -> None:
-    hashes = {}
-    for name, case in cases().items():
+def main(names: list[str]) -> None:
+    hashes = json.loads(HASHES.read_text(encoding="utf-8"))["hashes"] if names else {}
+    for name, case in ((name, case) for name, case in cases().items() if not names or name in names):
         with TemporaryDirectory() as folder:
             hashes[name] = golden(*case, Path(folder))
         sys.stderr.write(f"{name}\n")
@@ -120,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

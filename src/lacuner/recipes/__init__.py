@@ -12,6 +12,7 @@ from lacuner.errors import ConfigError
 from lacuner.recipes import (
     bond,
     dictionary,
+    eer,
     ensemble,
     finetune,
     needle,
@@ -34,6 +35,7 @@ RECIPES: dict[str, ModuleType] = {
     "dictionary": dictionary,
     "trust": trust,
     "partial": partial,
+    "eer": eer,
     "negative_sampling": negative_sampling,
     "nrces": nrces,
     "ensemble": ensemble,
