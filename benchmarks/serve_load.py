@@ -64,6 +64,14 @@ class Server:
                 kilobytes += int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
         return kilobytes / 1024
 
+    def cpu_seconds(self) -> float:
+        """Processor time of the service and its workers so far."""
+        ticks = 0
+        for pid in [self.process.pid, *self.workers()]:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def workers(self) -> list[int]:
         """The worker processes; empty if there is only one worker, which is the service itself."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
@@ -273,13 +281,16 @@ async def measure(server: Server, docs: Sequence[Document], clients: int, second
             await asyncio.sleep(seconds / 6)
             memory.append(server.memory())
 
+    before = server.cpu_seconds()
     bad = asyncio.create_task(misbehave(server.port, stop))
     outcome = await run_clients(server.port, docs, clients, wait)
+    cpu_seconds = server.cpu_seconds() - before
     stop.set()
     statuses = await bad
     return {
         "requests": len(outcome.seconds),
         "requests_per_second": round(len(outcome.seconds) / seconds, 1),
+        "requests_per_cpu_second": round(len(outcome.seconds) / cpu_seconds, 1),
         "p50_ms": round(1000 * percentile(outcome.seconds, 0.5), 1),
         "p99_ms": round(1000 * percentile(outcome.seconds, 0.99), 1),
         "max_ms": round(1000 * max(outcome.seconds), 1),
