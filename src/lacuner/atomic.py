@@ -12,6 +12,8 @@ from lacuner.errors import CorpusError
 
 STANDARD_STREAM = Path("-")
 """The name of standard input or standard output in place of a file."""
+_UMASK = os.umask(0o077)
+os.umask(_UMASK)  # there is no other way to ask for it
 
 
 @contextmanager
@@ -22,25 +24,55 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    part = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
     try:
         if path.exists() and not path.is_file():  # a pipe or a device: nothing to protect or to replace
             with path.open("wb") as stream:
                 yield stream
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, path)
+        part, descriptor = _open_part(path)
+        with os.fdopen(descriptor, "wb") as stream:  # closed, and so unlocked, when the part has its name no longer
+            try:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+                os.chmod(part, 0o666 & ~_UMASK)
+                os.replace(part, path)
+            except BaseException:
+                with suppress(OSError):
+                    part.unlink()
+                raise
     except BrokenPipeError:
         raise  # the reader of the pipe has closed it, which is not an error of the user
     except OSError as error:
         raise CorpusError(f"cannot write this file: {error.strerror or error}", file=path) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
+
+
+def _open_part(path: Path) -> tuple[Path, int]:
+    """A new, empty file beside `path` that only its owner can read, and its descriptor.
+
+    Its name is the same each time, so that what a killed process has left is overwritten by the next one. If another
+    process is writing to the same path, which its lock shows, the name is a random one.
+    """
+    part = path.parent / f".{path.name}.part"
+    with suppress(OSError, ImportError):
+        import fcntl  # here, because Windows has no such module
+
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            own = os.fstat(descriptor)
+            # meanwhile, the other process may have moved its file to its place: then this is no longer a part
+            if own.st_uid == os.geteuid() and own.st_nlink == 1 and os.path.samestat(own, os.stat(part)):
+                os.fchmod(descriptor, 0o600)
+                os.ftruncate(descriptor, 0)
+                return part, descriptor
+            os.close(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    part = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
+    return part, os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
 def append_line(path: str | os.PathLike[str], line: bytes) -> None:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from lacuner.errors import ConfigError, LacunerError
 from lacuner.models.storage import load
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
+from lacuner.training import parallel
 from lacuner.training import run_folder as run_module
 from lacuner.training.run_folder import Run
 from tests.conftest import ROOT
@@ -108,7 +110,7 @@ def test_a_full_disk_leaves_the_last_state(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.integration
 def test_no_room_and_no_right_to_write_are_one_sentence(tmp_path: Path) -> None:
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
     command = [sys.executable, "-m", "tests.training.no_room", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -119,10 +121,10 @@ def test_no_room_and_no_right_to_write_are_one_sentence(tmp_path: Path) -> None:
         "full": "cannot write this file: File too large",
         "full, at the end": "full.jsonl: cannot write this file: No space left on device",
         "read-only, new": "cannot write in this folder: Permission denied",
-        "read-only, again": "cannot write in this folder: Permission denied",
         "read-only, out": "closed/old.jsonl: cannot write this file: Permission denied",
     }
-    assert len(result) == len(words) + 3
+    assert len(result) == len(words) + 4
+    assert "already finished" in result["read-only, again"][1], "a finished run in a read-only folder can be used"
     for case, (status, said) in result.items():
         assert "Traceback" not in said, said
         assert status == (2 if case in words else 0), (case, said)
@@ -131,3 +133,54 @@ def test_no_room_and_no_right_to_write_are_one_sentence(tmp_path: Path) -> None:
     weights = [tmp_path / name / "model" / "model.safetensors" for name in ("whole", "run")]
     assert weights[0].read_bytes() == weights[1].read_bytes(), "with room again it went on as if nothing had been"
     assert load(tmp_path / "run").labels
+
+
+QUICK = ["encoder.name=tiny", "train.epochs=1", "head.kind=token"]
+
+
+def test_a_finished_run_without_its_model_is_rebuilt_from_its_stages(tmp_path: Path) -> None:
+    config = load_config(RECIPES["trust"].Config, settings=QUICK)
+    train("trust", Splits(weak=GOLD), tmp_path / "run", config)
+    before = digests(tmp_path / "run")
+    (tmp_path / "run" / "model" / "config.json").unlink()
+    with pytest.raises(LacunerError, match="is lost: the command that trained it rebuilds it"):
+        load(tmp_path / "run")
+    said: list[str] = []
+    train("trust", Splits(weak=GOLD), tmp_path / "run", config, log=said.append)
+    assert any("rebuilt from the stages" in line for line in said)
+    assert not any("epoch" in line for line in said), "nothing is trained again"
+    assert digests(tmp_path / "run") == before
+
+
+def test_private_text_of_a_killed_run_is_removed_by_the_next(tmp_path: Path) -> None:
+    """What a killed process leaves is inside the run folder, and only its owner can read it."""
+    run = Run(tmp_path / "run", {"seed": 1})
+    with run.locked():
+        context = run.temporary_folder()
+        folder = context.__enter__()  # as after a kill, nobody leaves it
+        (folder / "weak.jsonl").write_text("private")
+    assert folder.is_relative_to(tmp_path / "run") and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    with Run(tmp_path / "run", {"seed": 1}).locked():
+        assert not folder.exists()
+        with run.temporary_folder() as folder:
+            assert folder.is_dir()
+        assert not folder.exists()
+
+
+def test_members_get_their_data_inside_the_run_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed run must not leave texts in the folder for temporary files, which others may read."""
+    seen: list[list[str]] = []
+
+    def note(_: str, requests: list[Any], *__: object) -> None:
+        files = [Path(file) for request in requests for file in request["files"].values()]
+        assert all(file.is_relative_to(tmp_path / "run") and file.stat().st_size for file in files)
+        assert all(stat.S_IMODE(file.parent.stat().st_mode) == 0o700 for file in files)
+        seen.append([file.name for file in files])
+
+    monkeypatch.setattr(parallel, "run_requests", note)
+    run = Run(tmp_path / "run", {"seed": 1})
+    with run.locked():
+        config = load_config(RECIPES["ensemble"].Config, settings=["encoder.name=tiny"])
+        parallel._train_in_processes("ensemble", Splits(weak=GOLD), config, run, {0: "models/0", 1: "models/1"}, 2)
+    assert seen == [["weak.jsonl", "weak.jsonl"]]
+    assert [path.name for path in (tmp_path / "run").iterdir() if path.is_dir()] == []

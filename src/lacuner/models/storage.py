@@ -216,7 +216,9 @@ def _config(folder: Path) -> dict[str, Any]:
             raise ModelFileError("too large for the config of a model", file=path)
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ModelFileError("this folder contains no model", file=folder) from error
+        lost = (folder.parent / "finished.json").exists()
+        problem = "the model of this finished run is lost: the command that trained it rebuilds it"
+        raise ModelFileError(problem if lost else "this folder contains no model", file=folder) from error
     except OSError as error:
         raise ModelFileError(f"cannot read this file: {error.strerror}", file=path) from error
     except (ValueError, RecursionError) as error:

@@ -123,7 +123,7 @@ def pretrain(
     identity["data"] = {"text": [source.sha256 for source in sources]}
     run = Run(out, identity, log)
     with run.locked():
-        if run.finished:
+        if run.is_loadable:
             log("this run is already finished")
             model: Any = load_model(Path(out) / "model")
             return PretrainingResult(model, run, {"top5": model.head.top5})

@@ -126,7 +126,8 @@ def train(  # noqa: PLR0913
         identity["gazetteer"] = gazetteer.sha256
     run = Run(out, {**identity, "why": why} if why is not None else identity, log, callback)
     with run.locked():
-        if finished := run.finished:
+        finished = run.finished
+        if run.is_loadable:
             log("this run is already finished")
             tagger = load(Path(out) / "model")
         else:
@@ -140,8 +141,9 @@ def train(  # noqa: PLR0913
         issues = None
         if "weak" in module.NEEDS:
             issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, data["weak"])
-            write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")
-            write_missing_names(issues, run.folder / "label_issues.tsv")
+            if not run.read_only:
+                write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")
+                write_missing_names(issues, run.folder / "label_issues.tsv")
         if not finished:
             run.finish({"labels": list(tagger.labels)})
     return TrainingResult(tagger, run, issues, comparison, read_operating_point(run.folder))

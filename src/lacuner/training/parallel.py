@@ -6,7 +6,6 @@ bytes, and a process that dies costs only time, because what is missing is then 
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import torch
 
@@ -48,9 +47,9 @@ def train_members(
 def _train_in_processes(
     recipe: str, splits: Splits, config: Config, run: Run, stages: Mapping[int, str], workers: int
 ) -> None:
-    with TemporaryDirectory() as folder:
+    with run.temporary_folder() as folder:
         splits_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
-        files = {role: str(Path(folder) / f"{role}.jsonl") for role in splits_by_role}
+        files = {role: str((folder / f"{role}.jsonl").resolve()) for role in splits_by_role}
         for role, docs in splits_by_role.items():
             write_jsonl(docs, Path(files[role]), Lost())
         common = {"recipe": recipe, "config": config.model_dump(mode="json"), "files": files}

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -24,12 +26,15 @@ from torch import Tensor
 
 from lacuner.atomic import atomic_write
 from lacuner.errors import ConfigError, ModelFileError
+from lacuner.models.storage import CONFIG
 from lacuner.processes import lock_folder
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.distributed import bytes_of_first, is_first, value_of_first
 from lacuner.training.plan import EpochReport, Plan
 
 Row = dict[str, Any]
+TEMPORARY = ".temporary"
+"""The folder, in a run folder, of data that is needed only while the run is running."""
 _LIBRARIES = ("lacuner", "torch", "numpy", "safetensors", "transformers", "tokenizers")
 
 
@@ -113,6 +118,8 @@ class Run:
         """Where this process writes: of several, all but the first have a temporary folder."""
         self.identity = json.loads(json.dumps(identity, default=str))
         self.log, self.callback = log, callback
+        self.read_only = False
+        """Whether this is a finished run in a folder that cannot be written: it can be used, and nothing is written."""
         self.planned = Plan()
         self._metrics: dict[str, list[Row]] = {}
 
@@ -160,11 +167,27 @@ class Run:
             self._check_folder()
         except OSError as error:
             raise ConfigError(f"cannot read this folder: {error.strerror}", file=self.folder) from error
+        if (self.folder / "finished.json").exists() and not os.access(self.folder, os.W_OK):
+            self._claim()
+            self.read_only = True
+            yield
+            return
         with lock_folder(self.folder):
             self._claim()  # under the lock: of two runs that start at once, one gets the folder
             for file in [file for file in self.folder.rglob(".*.part") if _is_leftover(file)]:
                 file.unlink(missing_ok=True)
+            shutil.rmtree(self.folder / TEMPORARY, ignore_errors=True)
             yield
+
+    @contextmanager
+    def temporary_folder(self) -> Iterator[Path]:
+        """A folder for data that others must not read. If the process is killed, the next one removes it."""
+        folder = self.folder / TEMPORARY
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def stage(self, name: str) -> Stage:
         """A stage by its name, such as `train` or `models/3`, with its checkpoint or result if there is one."""
@@ -204,6 +227,16 @@ class Run:
     @property
     def finished(self) -> bool:
         return value_of_first((self.folder / "finished.json").exists)
+
+    @property
+    def is_loadable(self) -> bool:
+        """Whether the run is finished and its model is there; if the model was lost, it is rebuilt from the stages."""
+        if not self.finished:
+            return False
+        if value_of_first((self.model_folder / CONFIG).exists):
+            return True
+        self.log("this run is finished, but its model is lost: it is rebuilt from the stages")
+        return False
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         with atomic_write(self.folder / "finished.json") as stream:
