@@ -15,7 +15,7 @@ from lacuner.cli.train import _print_issues
 from lacuner.corpus import read, write
 from lacuner.data import Document, Span
 from lacuner.noise import Noise, corrupt
-from lacuner.techniques.label_issues import LabelIssue, LabelIssues
+from lacuner.techniques.label_issues import Disagreement, LabelIssues
 from tests.cli.conftest import Run
 from tests.demo_corpus import demo_corpus
 
@@ -160,7 +160,7 @@ def test_the_labels_of_a_model_that_learned_nothing_are_not_called_wrong(
 ) -> None:
     """With labels on ten documents, a model that predicts one of them has not learned, one that predicts two has."""
     doc = Document("1", "Mara left Halden.", spans=(Span(0, 4, "PERSON"),))
-    doubtful = [LabelIssue("doubtful", doc, doc.spans[0])] * (8 if learned else 9)
+    doubtful = [Disagreement("doubtful", doc, doc.spans[0])] * (8 if learned else 9)
     _print_issues(LabelIssues([], doubtful, labels=10), Path("run"))
     out = capsys.readouterr().out
     assert ("probably wrong" in out) == learned == ("found almost no new mentions" in out)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from lacuner.annotate.gazetteer.load import load_gazetteer
 from lacuner.data import Document, Span
-from lacuner.techniques.label_issues import LabelIssue, LabelIssues, find_label_issues, write_missing_names
+from lacuner.techniques.label_issues import Disagreement, LabelIssues, find_label_issues, write_missing_names
 
 TEXT = "Mara  Teel met Mara\nTeel in Halden, =cmd and Mara Teel."
 
 
-def missing(text: str, label: str, score: float, nth: int = 0) -> LabelIssue:
+def missing(text: str, label: str, score: float, nth: int = 0) -> Disagreement:
     start = -1
     for _ in range(nth + 1):
         start = TEXT.index(text, start + 1)
-    return LabelIssue("missing", Document("1", TEXT), Span(start, start + len(text), label, score))
+    return Disagreement("missing", Document("1", TEXT), Span(start, start + len(text), label, score))
 
 
 ISSUES = LabelIssues(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +17,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from lacuner.annotate.intervals import IntervalSet
 from lacuner.data import Document, Span
 from lacuner.errors import CorpusError
+from lacuner.techniques.label_issues import find_missing, match_labels
 
 Kind = Literal["missing", "wrong_type", "wrong_boundary", "spurious"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -177,7 +176,7 @@ def label_issues(
             raise CorpusError(f"two documents have the id {doc.id!r}: label issues need distinct ids")
         seen.add(doc.id)
         if not doc.complete:
-            missing += [(doc, span) for span in _find_missing(doc, prediction.spans)]
+            missing += [(doc, span) for span in find_missing(doc, prediction.spans)]
             judged += _judge_labels(doc, prediction.spans, calibrate)
     probs = calibrate(np.array([span.score or 0.0 for _, span in missing], dtype=float))
     issues = [
@@ -197,57 +196,22 @@ def label_issues(
     return sorted(issues, key=lambda issue: (-issue.score, -raw[issue.id], issue.doc_id, issue.start, issue.id))
 
 
-def _find_missing(doc: Document, predicted: Iterable[Span]) -> list[Span]:
-    """The predictions where the annotation neither has a label nor rules the span out."""
-    labeled = IntervalSet(span[:2] for span in doc.spans)
-    ruled_out = {
-        label: IntervalSet(span[:2] for span in doc.rejected if span.label in ("", label))
-        for label in {span.label for span in predicted}
-    }
-    return [
-        span
-        for span in predicted
-        if not labeled.overlaps(span.start, span.end) and not ruled_out[span.label].covers(span.start, span.end)
-    ]
-
-
 def _judge_labels(
     doc: Document, predicted: Sequence[Span], calibrate: Callable[[np.ndarray], np.ndarray]
 ) -> list[_Judgement]:
     """One judgement for each label that a reviewer has not confirmed."""
     judgements = []
-    predictions, labels = _SpanIndex(predicted), _SpanIndex(doc.spans)
-    for label in doc.spans:
+    for label, prediction in match_labels(doc.spans, predicted):
         if label.source == "review":
             continue
-        overlapping = predictions.overlapping(label)
-        exact = next((span for span in overlapping if span.key == label.key), None)
-        if exact is not None or not overlapping:
-            score = exact.score if exact is not None else 0.0
-            right = 1.0 if score is None else float(calibrate(np.array([score]))[0])
-            judgements.append(_Judgement("spurious", doc, label, label, right, score))
-            continue
-        other = max(overlapping, key=lambda span: span.score or 0.0)
-        if len(labels.overlapping(other)) > 1:
-            continue  # it joins two labels, see `label_issues`
-        wrong = 1.0 if other.score is None else float(calibrate(np.array([other.score]))[0])
-        kind: Kind = "wrong_type" if other[:2] == label[:2] else "wrong_boundary"
-        judgements.append(_Judgement(kind, doc, other, label, 1 - wrong, other.score))
+        score = 0.0 if prediction is None else prediction.score
+        prob = 1.0 if score is None else float(calibrate(np.array([score]))[0])
+        if prediction is None or prediction.key == label.key:
+            judgements.append(_Judgement("spurious", doc, label, label, prob, score))
+        else:
+            kind: Kind = "wrong_type" if prediction[:2] == label[:2] else "wrong_boundary"
+            judgements.append(_Judgement(kind, doc, prediction, label, 1 - prob, score))
     return judgements
-
-
-class _SpanIndex:
-    """The spans of a document by their start: a query looks at its surroundings only."""
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        self._spans = sorted(spans, key=lambda span: span[:2])
-        self._longest = max((span.end - span.start for span in self._spans), default=0)
-
-    def overlapping(self, span: Span) -> list[Span]:
-        """The spans that share a character with this one."""
-        first = bisect_left(self._spans, span.start - self._longest, key=lambda other: other.start)
-        last = bisect_left(self._spans, span.end, key=lambda other: other.start)
-        return [other for other in self._spans[first:last] if other.overlaps(span)]
 
 
 def apply_label_prior(right: np.ndarray, base_rate: float, label_precision: float) -> np.ndarray:

@@ -24,7 +24,7 @@ from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Annotation, Features
 from lacuner.models.windows import Sentences, annotation_of, cut_sentences, restrict_to_window
 from lacuner.sampling.span_negatives import span_entropy
-from lacuner.techniques.label_issues import LabelIssue, context
+from lacuner.techniques.label_issues import Disagreement, context
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.dataset import TrainingSet
 from lacuner.training.identity import sort_documents
@@ -61,7 +61,7 @@ class UnlabeledEntity(NamedTuple):
 
     @property
     def context(self) -> str:
-        return context(LabelIssue("missing", self.document, self.span))
+        return context(Disagreement("missing", self.document, self.span))
 
     def as_json(self) -> dict[str, Any]:
         start, end, label = self.span.key

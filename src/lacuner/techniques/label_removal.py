@@ -16,7 +16,7 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
-from lacuner.techniques.label_issues import LabelIssue, write_label_issues
+from lacuner.techniques.label_issues import Disagreement, write_label_issues
 from lacuner.training.dataset import TrainingSet, WeakTrainingSet
 
 VALUES = "o_values.safetensors"
@@ -52,7 +52,7 @@ def write_removed_tokens(
     first, last = runs(removed, data.targets.offsets)
     lowest = span_minimum(o_values[epoch], first, last)
     spans = zip(document[first], start[first], end[last - 1], lowest, strict=True)
-    issues = [LabelIssue("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
+    issues = [Disagreement("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
     write_label_issues(sorted(issues, key=lambda issue: issue.span.score or 0.0), folder / REMOVED)
 
 
@@ -73,7 +73,7 @@ def write_removed_labels(
 
     def row(key: tuple[int, int, int, str]) -> dict[str, Any]:
         document, start, end, label = key
-        issue = LabelIssue("doubtful" if label else "missing", docs[document], Span(start, end, label)).as_json()
+        issue = Disagreement("doubtful" if label else "missing", docs[document], Span(start, end, label)).as_json()
         del issue["score"]
         return {**issue, "models": epochs_of[key]}
 
