@@ -113,9 +113,24 @@ class Tab:
         """The text of the span under review."""
         return self.page.evaluate("[...document.querySelectorAll('#text mark')].map((m) => m.textContent).join('')")
 
+    def click(self, start: int, end: int) -> None:
+        """Click between two characters of the text; offsets in UTF-16 units of the whole text."""
+        left, top, right, _ = self._box(start, end)
+        self.page.mouse.click((left + right) / 2, top)
+
     def select(self, start: int, end: int) -> None:
         """Select characters of the text with the mouse; offsets in UTF-16 units of the whole text."""
-        box = self.page.evaluate(
+        box = self._box(start, end)
+        mouse = self.page.mouse
+        mouse.move(box[0], box[1])
+        mouse.down()
+        mouse.move(box[2], box[3], steps=3)
+        mouse.up()
+        self.page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 20))")  # the page waits for the browser
+
+    def _box(self, start: int, end: int) -> list[float]:
+        """Where the first of these characters begins on the screen, and where the last one ends."""
+        box: list[float] = self.page.evaluate(
             """([start, end]) => {
                 const walker = document.createTreeWalker(document.getElementById("text"), NodeFilter.SHOW_TEXT);
                 const range = document.createRange();
@@ -132,12 +147,7 @@ class Tab:
             }""",
             [start, end],
         )
-        mouse = self.page.mouse
-        mouse.move(box[0], box[1])
-        mouse.down()
-        mouse.move(box[2], box[3], steps=3)
-        mouse.up()
-        self.page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 20))")  # the page waits for the browser
+        return box
 
 
 class ReviewServer:

@@ -123,7 +123,7 @@ def test_everything_can_be_reached_with_the_tab_key(server: ReviewServer, open_t
         "filter-kind",
         "next-round",
     } <= reached
-    order = [names.index(name) for name in ("start-back", "accept", "skip", "undo", "filter-search", "filter-source")]
+    order = [names.index(name) for name in ("start-left", "accept", "skip", "undo", "filter-search", "filter-source")]
     assert order == sorted(order), "in the order in which they are read"
     tab.page.locator("#skip").focus()
     tab.page.keyboard.press("Space")
@@ -140,8 +140,8 @@ def test_a_screen_reader_hears_what_happens(server: ReviewServer, open_tab: Call
     assert tab.page.get_by_role("heading", name="Label “Halden” as PLACE?").is_visible()
     for role, name in (
         ("button", "a Accept: PLACE"),
-        ("button", "start back"),
-        ("button", "end forward"),
+        ("button", "start left"),
+        ("button", "end right"),
         ("progressbar", "0 of 9 decided"),
         ("combobox", "Kind"),
         ("searchbox", "Search /"),

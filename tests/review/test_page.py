@@ -155,6 +155,9 @@ def test_arrows_follow_the_eye_from_right_to_left(tab: Tab, server: ReviewServer
     assert tab.page.evaluate("getComputedStyle(document.getElementById('text')).direction") == "rtl"
     tab.press("Shift+ArrowLeft")
     assert tab.marked == "مارا تيل"
+    tab.page.locator("#end-right").click()
+    assert tab.marked == "مارا", "the buttons move as the keys do"
+    tab.page.locator("#end-left").click()
     tab.press("a")
     assert spans(server) == [("مارا تيل", "PERSON")]
 
@@ -174,6 +177,7 @@ def test_undo_has_no_limit(tab: Tab, server: ReviewServer) -> None:
         questions.append(tab.text("question"))
     assert questions[-1] == "Label “Halden” as PLACE?"
     assert len(set(questions)) >= 4
+    assert "COMPANY" in questions[1]
     assert [decision.action for decision in server.decisions()[decided:]] == ["undo"] * decided
     assert server.log.state().current == {}
     assert tab.text("progress-text") == "0 of 9 decided"
@@ -187,6 +191,15 @@ def test_undo_takes_back_changes_first(tab: Tab, server: ReviewServer) -> None:
     assert len(server.decisions()) == 1
     tab.press("u")
     assert tab.text("question") == "Label “Halden” as PLACE?"
+
+
+def test_undo_brings_a_change_back(tab: Tab, server: ReviewServer) -> None:
+    tab.press("ArrowLeft", "1", "a", "u")
+    assert tab.text("question") == "Label “of Halden” as COMPANY?"
+    tab.press("2", "u")
+    assert tab.text("question") == "Label “of Halden” as COMPANY?"
+    tab.press("a")
+    assert spans(server) == [("of Halden", "COMPANY")]
 
 
 def test_all_equal_strings(tab: Tab, server: ReviewServer) -> None:
@@ -235,8 +248,10 @@ def test_filters_and_search(tab: Tab, server: ReviewServer) -> None:
     tab.page.keyboard.type("x")
     tab.wait_for("question", "No issue matches the filter.")
     assert server.decisions() == [], "what is typed into the field is not a decision"
-    tab.page.keyboard.press("Escape")
-    assert tab.page.evaluate("document.activeElement.tagName") == "BODY"
+    tab.page.keyboard.press("Backspace")
+    tab.page.keyboard.press("Enter")
+    assert tab.page.evaluate("document.activeElement.id") == "question", "now keys are decisions again"
+    tab.wait_for("question", "李小")
 
 
 def test_the_end_of_the_queue(tab: Tab, server: ReviewServer) -> None:
@@ -349,6 +364,7 @@ def test_a_sentence_is_labeled_with_the_keyboard(tab: Tab, server: ReviewServer)
 
 def test_a_sentence_is_labeled_with_the_mouse(tab: Tab, server: ReviewServer) -> None:
     tab.page.locator("#mode-sentences").click()
+    tab.wait_for("question", "Label all entities")
     tab.press("j")
     text = server.queue.document("reports/2").text
     start = len(text[: text.index("Orla")].encode("utf-16-le")) // 2
@@ -358,6 +374,11 @@ def test_a_sentence_is_labeled_with_the_mouse(tab: Tab, server: ReviewServer) ->
     tab.page.locator("#accept").click()
     tab.wait_for("status", "Saved with 1 entities.")
     assert spans(server) == [("Orla Finch", "PERSON")]
+    tab.press("u")
+    tab.click(start, start + 4)
+    assert tab.text("status") == "Orla, PERSON"
+    tab.click(start - 4, start - 1)
+    assert tab.text("status") == "and"
 
 
 def test_labels_are_removed_and_changed_in_a_sentence(tab: Tab, server: ReviewServer) -> None:

@@ -165,7 +165,8 @@ def answer_undo(review: Review, row: Row) -> Answer:
     if undone is None:
         return _with_summary(review, undone=None)
     edit = undone.edits[0]
-    facts: Answer = {"undone": {"action": undone.action, "number": undone.number, "count": len(undone.edits)}}
+    spans = [session.span_json(span) for span in edit.spans]
+    facts: Answer = {"undone": {"action": undone.action, "count": len(undone.edits), "spans": spans}}
     if edit.issue in session.queue.by_id:
         facts["issue"] = session.issue_view(session.queue.by_id[edit.issue or ""])
     for number, sentence in enumerate(session.sentences):

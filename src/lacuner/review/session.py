@@ -203,13 +203,13 @@ class ReviewSession:
             "kind": issue.kind,
             "document": show(issue.doc_id),
             "position": self._position[issue.id] + 1,
-            "span": self._span_json(issue.span),
-            "current": [self._span_json(span) for span in issue.current],
+            "span": self.span_json(issue.span),
+            "current": [self.span_json(span) for span in issue.current],
             "score": issue.score,
             "sources": [show(source) for source in issue.sources],
             "evidence": show_evidence(issue.evidence, self.queue.documents, (doc.id, issue.start)),
             "window": window,
-            "labels": [self._span_json(span) for span in around],
+            "labels": [self.span_json(span) for span in around],
             "equal": sum(self.status_of(other.id) == "open" for other in equal if other is not issue) + 1,
             "decision": self._decision_json(issue.id),
         }
@@ -227,7 +227,7 @@ class ReviewSession:
             "document": show(doc.id),
             "score": sentence.score,
             "window": text_window(doc, 0, len(doc.text)),
-            "spans": [self._span_json(span) for span in spans],
+            "spans": [self.span_json(span) for span in spans],
             "decision": self._decision_json(sentence_target(doc.id)),
         }
 
@@ -239,7 +239,7 @@ class ReviewSession:
         places = {span[:2] for edit in edits for span in edit.spans} | removed
         yield from (span for span in doc.spans if span[:2] not in places)
 
-    def _span_json(self, span: Span) -> dict[str, Any]:
+    def span_json(self, span: Span) -> dict[str, Any]:
         """A span; `type` is the number of its label in the queue, by which the page names it."""
         type_ = self.queue.labels.index(span.label) if span.label in self.queue.labels else None
         row = {"start": span.start, "end": span.end, "label": show(span.label), "type": type_, "score": span.score}
@@ -250,7 +250,7 @@ class ReviewSession:
         if found is None:
             return None
         decision, edit = found
-        spans = [self._span_json(span) for span in edit.spans]
+        spans = [self.span_json(span) for span in edit.spans]
         row = {"number": decision.number, "action": decision.action, "spans": spans}
         return row | {"reviewer": show(decision.reviewer)}
 

@@ -19,7 +19,7 @@ export class IssueMode {
 
   legend = [
     ["a", "accept the suggestion"],
-    ["x", "reject it; if only its type or boundaries are wrong, change them"],
+    ["x", "reject it"],
     ["0", "neither: no entity at all"],
     ["⇧A ⇧X", "the same for all equal strings"],
     ["1 … 9", "change the type"],
@@ -70,7 +70,8 @@ export class IssueMode {
     this.app.say("Another tab has decided the issue that was here. Nothing was overwritten.");
   }
 
-  show(view) {
+  /** Show an issue; after an undo, with the change that was undone, so that it need not be made again. */
+  show(view, undone = null) {
     this.view = view;
     this.context = CONTEXT;
     remember("issue", view?.id ?? null);
@@ -84,10 +85,11 @@ export class IssueMode {
       return;
     }
     this.window = new TextWindow(view.window);
-    const [decided] = view.decision?.spans ?? [];
-    const span = view.decision?.action === "change" && decided ? decided : view.span;
-    this.range = [span.start, span.end];
-    this.type = span.type;
+    const decision = view.decision ?? undone;
+    const span = (decision?.action === "change" && decision.spans[0]) || view.span;
+    this.shown = { range: [span.start, span.end], type: span.type };
+    this.range = this.shown.range;
+    this.type = this.shown.type;
     this.render();
     this.showEvidence();
     focusQuestion();
@@ -109,10 +111,10 @@ export class IssueMode {
 
   render() {
     const { view } = this;
-    const currentRanges = view.current.map((span) => ({ ...span, className: "current" }));
+    const disputed = view.current.filter(() => view.kind !== "spurious" || this.isChanged);
     const ranges = [
       ...view.labels.map((span) => ({ ...span, className: "labeled" })),
-      ...currentRanges.filter((span) => view.kind !== "spurious" || this.isChanged),
+      ...disputed.map((span) => ({ ...span, label: span.label === this.label ? "" : span.label, className: "current" })),
       { start: this.range[0], end: this.range[1], label: this.label, className: `focus ${view.kind}` },
     ];
     showText(byId("text"), this.window, ranges);
@@ -244,15 +246,18 @@ export class IssueMode {
 
   /** Take back changes of type and boundaries before a decision; false if there are none. */
   undoEdit() {
-    if (!this.view || !this.isChanged || this.view.decision) return false;
-    this.range = [this.view.span.start, this.view.span.end];
-    this.type = this.view.span.type;
+    const { range, type: number } = this.shown ?? {};
+    if (!this.view || (this.type === number && this.range[0] === range[0] && this.range[1] === range[1])) return false;
+    this.range = range;
+    this.type = number;
     this.render();
     this.app.say("The change is undone.");
     return true;
   }
 
   removeSpan() {}
+
+  point() {}
 
   async showMore() {
     if (!this.view || byId("more").hidden) return;

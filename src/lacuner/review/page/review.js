@@ -3,7 +3,7 @@
 import { OfflineError, RefusedError, post, remember } from "./api.js";
 import { IssueMode } from "./issues.js";
 import { SentenceMode } from "./sentences.js";
-import { byId, delay, element, formatShare } from "./dom.js";
+import { byId, delay, element, focusQuestion, formatShare } from "./dom.js";
 import { askForType, showTypes } from "./types.js";
 import { openRound } from "./round.js";
 
@@ -177,7 +177,7 @@ function restoreFilters() {
   byId("filter-status").value = app.filter.status;
 }
 
-async function switchTo(name, view) {
+async function switchTo(name, view, undone) {
   mode = modes[name];
   remember("mode", name);
   document.body.dataset.mode = name;
@@ -186,7 +186,7 @@ async function switchTo(name, view) {
   [byId("first-edge").textContent, byId("second-edge").textContent] = mode.edges;
   showLegend();
   if (app.summary) showSummary(app.summary);
-  if (view) mode.show(view);
+  if (view) mode.show(view, undone);
   else await mode.load();
 }
 
@@ -201,10 +201,11 @@ async function undo() {
     say("There is nothing to undo.");
     return;
   }
+  const view = answer.sentence ?? answer.issue;
   const name = answer.sentence ? "sentences" : "issues";
-  if (!answer.sentence && !answer.issue) await mode.load();
-  else if (mode === modes[name]) mode.show(answer[name.slice(0, -1)]);
-  else await switchTo(name, answer[name.slice(0, -1)]);
+  if (!view) await mode.load();
+  else if (mode === modes[name]) mode.show(view, answer.undone);
+  else await switchTo(name, view, answer.undone);
   const { count } = answer.undone;
   say(`Undone${count > 1 ? ` for ${count} equal strings` : ""}.`);
 }
@@ -220,8 +221,8 @@ function toggleStep() {
   say(app.byCharacter ? "Boundaries move by one character." : "Boundaries move by one word.");
 }
 
+/** Move an edge to the left (-1) or right (1): in text that runs from right to left, left leads forward. */
 function move(edge, step) {
-  // in text that runs from right to left, the left arrow leads forward
   const isRightToLeft = getComputedStyle(byId("text")).direction === "rtl";
   mode.move(edge, isRightToLeft ? -step : step);
 }
@@ -264,7 +265,9 @@ const REPEATABLE = ["ArrowLeft", "ArrowRight", "j", "k"];
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.matches("input, select, textarea")) {
-    if (event.key === "Escape") event.target.blur();
+    if (event.key !== "Escape" && (event.key !== "Enter" || !event.target.matches("input"))) return;
+    event.target.blur();
+    focusQuestion();
     return;
   }
   const action = Object.hasOwn(keys, event.key) ? keys[event.key] : null;
@@ -303,7 +306,7 @@ function connectButtons() {
   }
   for (const button of document.querySelectorAll("[data-move]")) {
     const [edge, step] = button.dataset.move.split(" ");
-    button.addEventListener("click", () => mode.move(edge, Number(step)));
+    button.addEventListener("click", () => move(edge, Number(step)));
   }
   byId("filter-form").addEventListener("submit", (event) => event.preventDefault());
   byId("filter-form").addEventListener("change", readFilters);
@@ -321,6 +324,7 @@ function connectSelection() {
   const use = () => mode.select();
   const text = byId("text");
   text.addEventListener("pointerdown", (event) => (isPressed = event.pointerType === "mouse"));
+  text.addEventListener("click", (event) => document.getSelection().isCollapsed && mode.point(event));
   document.addEventListener("pointerup", (event) => {
     if (isPressed && event.pointerType === "mouse") setTimeout(use, 0);
     isPressed = false;

@@ -2,7 +2,7 @@
 
 import { byId, element, focusQuestion, quote, type } from "./dom.js";
 import { remember } from "./api.js";
-import { TextWindow, selectedRange, showText } from "./text.js";
+import { TextWindow, offsetAt, selectedRange, showText } from "./text.js";
 import { markType } from "./types.js";
 
 export class SentenceMode {
@@ -52,7 +52,8 @@ export class SentenceMode {
     this.app.say("Another tab has labeled the sentence that was here. Nothing was overwritten.");
   }
 
-  show(view) {
+  /** Show a sentence; after an undo, with the labels that were undone, so that they need not be made again. */
+  show(view, undone = null) {
     this.view = view;
     this.history = [];
     remember("sentence", view?.number ?? null);
@@ -64,7 +65,8 @@ export class SentenceMode {
       return;
     }
     this.window = new TextWindow(view.window);
-    this.spans = view.spans.map(({ start, end, type: number, label }) => ({ start, end, type: number, label }));
+    const spans = undone?.action === "label_sentence" ? undone.spans : view.spans;
+    this.spans = spans.map(({ start, end, type: number, label }) => ({ start, end, type: number, label }));
     const first = this.units()[0] ?? [0, 0];
     this.anchor = first;
     this.head = first;
@@ -154,6 +156,21 @@ export class SentenceMode {
     this.head = next;
     if (edge === "start") this.anchor = next;
     this.render();
+    this.sayCursor();
+  }
+
+  /** Move the cursor to the word under the mouse or a finger. */
+  point(event) {
+    const offset = this.view && offsetAt(byId("text"), this.window, event);
+    const unit = offset === null ? undefined : this.units().find(([start, end]) => start <= offset && offset <= end);
+    if (!unit) return;
+    this.anchor = unit;
+    this.head = unit;
+    this.render();
+    this.sayCursor();
+  }
+
+  sayCursor() {
     const [selected] = this.selectedSpans();
     this.app.say(this.window.slice(...this.selection) + (selected ? `, ${selected.label}` : ""));
   }

@@ -75,16 +75,29 @@ export function showText(element, window, ranges) {
   element.replaceChildren(...pieces);
 }
 
+/** Code points between the start of an element and a place in one of its text nodes. */
+function pointsBefore(element, node, offset) {
+  const before = document.createRange();
+  before.selectNodeContents(element);
+  before.setEnd(node, offset);
+  return countPoints(before.toString());
+}
+
+/** The offset under the mouse or a finger; null outside of the element. */
+export function offsetAt(element, window, { clientX, clientY }) {
+  const place = document.caretPositionFromPoint?.(clientX, clientY);
+  const range = place ? null : document.caretRangeFromPoint?.(clientX, clientY); // older browsers
+  const [node, offset] = place ? [place.offsetNode, place.offset] : [range?.startContainer, range?.startOffset];
+  return node && element.contains(node) ? window.start + pointsBefore(element, node, offset) : null;
+}
+
 /** What the user has selected inside an element, as a range of code points; null if nothing is selected. */
 export function selectedRange(element, window) {
   const selection = document.getSelection();
   if (!selection || selection.isCollapsed || !selection.rangeCount) return null;
   const range = selection.getRangeAt(0);
   if (!element.contains(range.startContainer) || !element.contains(range.endContainer)) return null;
-  const before = document.createRange();
-  before.selectNodeContents(element);
-  before.setEnd(range.startContainer, range.startOffset);
-  const start = window.start + countPoints(before.toString());
+  const start = window.start + pointsBefore(element, range.startContainer, range.startOffset);
   const end = start + countPoints(range.toString());
   return start < end ? [start, end] : null;
 }
