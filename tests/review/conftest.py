@@ -197,7 +197,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., ReviewServer]]:
     servers: list[ReviewServer] = []
 
     def start(queue: ReviewQueue, next_round: NextRound | None = None) -> ReviewServer:
-        servers.append(ReviewServer(tmp_path / f"run{len(servers)}", queue, next_round))
+        servers.append(ReviewServer(tmp_path / "runs" / ("first", "second")[len(servers)], queue, next_round))
         return servers[-1]
 
     yield start

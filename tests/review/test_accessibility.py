@@ -93,14 +93,12 @@ def test_contrast_and_width(
 
 
 def test_pictures(server: ReviewServer, open_tab: Callable[..., Tab], tmp_path: Path) -> None:
-    for name, scheme, size in (
-        ("review", "light", LAPTOP),
-        ("review-dark", "dark", LAPTOP),
-        ("review-phone", "light", PHONE),
-    ):
+    for number, action in ((2, "accept"), (5, "reject"), (6, "accept"), (8, "accept")):
+        server.log.append(server.queue.decide(server.issue(number).id, action))  # type: ignore[arg-type]
+    pictures = (("review-phone", "light", PHONE), ("review-dark", "dark", LAPTOP), ("review", "light", LAPTOP))
+    for name, scheme, size in pictures:
         tab = open_tab(server.url, scheme=scheme, size=size)
         take_picture(tab, name, tmp_path)
-    tab = open_tab(server.url)
     tab.press("m", *["ArrowRight"] * 3, "3")
     take_picture(tab, "review-sentences", tmp_path)
 

@@ -351,7 +351,7 @@ def test_a_sentence_is_labeled_with_the_keyboard(tab: Tab, server: ReviewServer)
     tab.press("ArrowRight", "ArrowRight", "ArrowRight", "3")
     tab.press(*["ArrowRight"] * 13, "Shift+ArrowRight", "1")
     assert "“Veyra Company” COMPANY" in tab.text("spans").replace("\n", " ")
-    assert tab.text("accept") == "a Save: all 3 entities"
+    assert tab.text("accept") == "a Save: these 3 and no others"
     tab.press("a")
     [decision] = server.decisions()
     assert decision.action == "label_sentence" and decision.edits[0].complete

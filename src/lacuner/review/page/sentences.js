@@ -98,9 +98,9 @@ export class SentenceMode {
     byId("facts").replaceChildren(`sentence ${(view.number + 1).toLocaleString("en")} of ${this.app.summary.sentences.toLocaleString("en")} · document `, element("bdi", {}, view.document));
     byId("earlier").hidden = !view.decision;
     byId("earlier").textContent = view.decision ? "Already decided. Saving replaces the earlier decision." : "";
-    byId("accept").lastElementChild.replaceChildren(
-      this.spans.length === 1 ? "Save: this is the only entity" : this.spans.length ? `Save: all ${this.spans.length} entities` : "Save: no entities",
-    );
+    const number = this.spans.length;
+    byId("accept").lastElementChild.textContent =
+      number === 0 ? "Save: no entities" : `Save: ${number === 1 ? "this one" : `these ${number}`} and no others`;
     const selected = this.selectedSpans();
     markType(selected.length === 1 ? selected[0].type : null, this.app.summary.labels);
     for (const id of ["reject", "none", "group", "more"]) byId(id).hidden = true;
