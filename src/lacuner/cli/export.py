@@ -28,7 +28,11 @@ def export(
     ] = None,
     max_changed: Annotated[
         float | None,
-        Option(min=0.0, max=1.0, help="Share of spans that may differ. Default: 0 spaCy, 0.001 others, 0.05 int8."),
+        Option(
+            min=0.0,
+            max=1.0,
+            help="Share of spans that may differ. Default: 0 spacy, 0.005 huggingface, 0.001 onnx, 0.05 int8.",
+        ),
     ] = None,
     int8: Annotated[bool, Option("--int8", help="ONNX: weights in 8 bits (dynamic quantisation).")] = False,
     language: Annotated[str | None, Option(help="spaCy: language code of the tokenizer. Default: xx.")] = None,

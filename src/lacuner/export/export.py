@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
+from types import ModuleType
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document
@@ -34,10 +35,31 @@ class Exporter:
     """Whether the export applies the tagger's gazetteer."""
     exact_scores: bool = True
     tolerance: Tolerance = field(default_factory=Tolerance)
+    fits: Callable[[ExportSource, Document], bool] = lambda source, doc: True
+    """Whether the target reads a document to its end; others are not compared."""
+
+
+def _huggingface() -> ModuleType:
+    try:
+        from lacuner.export import huggingface
+    except ImportError as error:
+        raise ConfigError("--to huggingface needs an extra: pip install 'lacuner[transformers]'") from error
+    return huggingface
+
+
+def _write_huggingface(source: ExportSource, folder: Path, options: ExportOptions) -> None:
+    _huggingface().write_huggingface(source, folder, options)
+
+
+def _fits_huggingface(source: ExportSource, doc: Document) -> bool:
+    return bool(_huggingface().fits_pipeline(source, doc))
 
 
 EXPORTERS: dict[str, Exporter] = {
     "spacy": Exporter(write_spacy, ("language", "wheel"), gazetteer=True, tolerance=Tolerance(score=1e-5, changed=0.0)),
+    "huggingface": Exporter(
+        _write_huggingface, exact_scores=False, tolerance=Tolerance(changed=0.005), fits=_fits_huggingface
+    ),
     "onnx": Exporter(write_onnx, ("int8",)),
 }
 """Targets by their name after `--to`."""
@@ -77,7 +99,7 @@ def export(
     """
     exporter, folder = _check(to, Path(out), options), Path(out)
     source = open_source(run)
-    sample = _sample(source, docs, is_dev)
+    sample = _sample(source, docs, is_dev, exporter)
     tolerance = INT8 if options.int8 else exporter.tolerance
     if max_changed is not None:
         tolerance = replace(tolerance, changed=max_changed)
@@ -110,15 +132,17 @@ def _check(to: str, out: Path, options: ExportOptions) -> Exporter:
     return EXPORTERS[to]
 
 
-def _sample(source: ExportSource, docs: Sequence[Document] | None, is_dev: bool) -> Sample:
-    if docs is not None:
-        if not docs:
-            raise ConfigError("there are no documents to compare the export on")
-        return make_sample(docs, "dev" if is_dev else "given texts", is_dev)
-    stored = stored_texts(source.folder, MAX_TEXTS)
-    if not stored:
-        raise ConfigError("the run has no texts to compare the export on: give some with --dev or --text")
-    return make_sample(stored, "contexts of label issues in the run", False)
+def _sample(source: ExportSource, docs: Sequence[Document] | None, is_dev: bool, exporter: Exporter) -> Sample:
+    """The documents to compare on, without those that the target would not read to their end."""
+    origin = "dev" if is_dev else "given texts"
+    if docs is None:
+        docs, origin = stored_texts(source.folder, MAX_TEXTS), "contexts of label issues in the run"
+    if not docs:
+        raise ConfigError("there are no texts to compare the export on: give some with --dev or --text")
+    fitting = [doc for doc in docs if exporter.fits(source, Document("", doc.text))]
+    if not fitting:
+        raise ConfigError("all texts are longer than the encoder reads at once: give shorter ones with --text")
+    return make_sample(fitting, origin, is_dev, skipped=len(docs) - len(fitting))
 
 
 @contextmanager

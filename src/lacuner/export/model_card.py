@@ -80,7 +80,14 @@ def _introduction(source: ExportSource) -> str:
 
 
 def _usage(proof: Proof, folder: str) -> str:
-    return _USAGE[proof.target].replace("{folder}", folder)
+    usage = _USAGE[proof.target].replace("{folder}", folder)
+    if proof.notes.get("given as words"):
+        usage = usage.replace('tagger("...")', 'tagger(["Some", "words", "."], is_split_into_words=True)')
+        usage += (
+            "\n\nGive it words, as above; offsets then count characters of the words joined by spaces. In running text "
+            "this tokenizer does not show where words end, so the pipeline would join them with punctuation."
+        )
+    return usage
 
 
 def _training(source: ExportSource) -> list[str]:

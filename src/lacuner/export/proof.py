@@ -128,14 +128,16 @@ class Sample(NamedTuple):
     docs: list[Document]
     origin: str
     gold: list[Document] | None = None
+    skipped: int = 0
+    """Documents that the target does not read to their end."""
 
 
-def make_sample(docs: Sequence[Document], origin: str, is_dev: bool) -> Sample:
+def make_sample(docs: Sequence[Document], origin: str, is_dev: bool, skipped: int = 0) -> Sample:
     """Documents for a proof: all of dev, or the first texts."""
     chosen = list(docs) if is_dev else list(docs[:MAX_TEXTS])
     bare = [Document(str(number), doc.text) for number, doc in enumerate(chosen)]
     gold = [replace(doc, id=str(number), words=None) for number, doc in enumerate(chosen)] if is_dev else None
-    return Sample(bare, origin, gold)
+    return Sample(bare, origin, gold, skipped)
 
 
 def predict_in_process(kind: str, folder: Path, docs: Sequence[Document]) -> tuple[list[Document], dict[str, Any]]:
@@ -203,7 +205,7 @@ def prove(
         tolerance=asdict(tolerance),
         documents_per_second={side: round(len(sample.docs) / took, 1) for side, took in seconds.items()},
         gazetteer=gazetteer,
-        notes=theirs,
+        notes={**theirs, "documents too long to be compared": sample.skipped},
         f1=_f1(sample.gold, {"lacuner": expected, target: actual}),
         examples=_examples(result),
         versions=installed_versions(),

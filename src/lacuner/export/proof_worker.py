@@ -2,15 +2,19 @@
 
 import json
 import math
+import os
 import sys
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from lacuner.corpus import read, write
-from lacuner.data import Document, Span
+from lacuner.corpus import read, words_of, write
+from lacuner.corpus.words import word_texts
+from lacuner.data import Document, Span, Words
 from lacuner.processes import read_request
 
 Report = dict[str, Any]
@@ -80,8 +84,42 @@ def load_spacy(folder: Path) -> Predict:
     return predict
 
 
+def load_huggingface(folder: Path) -> Predict:
+    """A pipeline of transformers, offline, with text or words as its tokenizer needs them."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from transformers import pipeline
+
+    from lacuner.export.huggingface import reads_text
+
+    tagger: Any = pipeline("token-classification", model=str(folder), aggregation_strategy="first", device="cpu")
+    text_mode = reads_text(folder)
+
+    def predict(docs: Sequence[Document], report: Report) -> Iterator[Document]:
+        report["given as words"] = 0 if text_mode else len(docs)
+        for doc in docs:
+            words = words_of(doc)
+            inputs: Any = doc.text if text_mode else word_texts(doc)
+            options = {} if text_mode else {"is_split_into_words": True}
+            rows = tagger(inputs, **options) if words else []
+            if not text_mode:
+                rows = rows[0] if rows and isinstance(rows[0], list) else rows
+            yield replace(doc, spans=tuple(_span_of(row, words, text_mode) for row in rows))
+
+    return predict
+
+
+def _span_of(row: dict[str, Any], words: Words, text_mode: bool) -> Span:
+    """An entity of the pipeline; offsets in words joined by spaces become offsets in the text."""
+    start, end = int(row["start"]), int(row["end"])
+    if not text_mode:
+        starts = list(accumulate((last - first + 1 for first, last in words), initial=0))
+        start, end = words[bisect_right(starts, start) - 1][0], words[bisect_left(starts, end) - 1][1]
+    return Span(start, end, row["entity_group"], round(float(row["score"]), 6))
+
+
 LOADERS: dict[str, Callable[[Path], Predict]] = {
     "tagger": load_tagger,
     "model": load_model_alone,
     "spacy": load_spacy,
+    "huggingface": load_huggingface,
 }

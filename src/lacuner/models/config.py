@@ -1,9 +1,9 @@
 """Settings of encoders and heads, and the narrower head settings of recipes that work with some heads only."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from lacuner.config import Config, OnlyWith
 
@@ -28,10 +28,19 @@ class EncoderConfig(Config):
     """`lstm`: text file of pre-trained word vectors. None: random vectors."""
     pooling: Annotated[Literal["first", "mean"], _HF] = "first"
     """`hf`: vector of a word: that of its first sub-word, or the mean of all its sub-words."""
+    shapes: Annotated[bool | None, _HF] = None
+    """`hf`: whether a learned embedding of the word's shape (capitals, digits) is added to its sub-words. None: if the
+    encoder ignores case."""
     frozen: Annotated[int, _HF] = Field(0, ge=0)
     """`hf`: number of lowest layers whose weights are not trained; above 0 the embeddings are frozen too."""
     checkpointing: Annotated[bool, _HF] = False
     """`hf`: gradient checkpointing: less memory, more computation."""
+
+    @model_serializer(mode="wrap")
+    def _omit_default_shapes(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Runs and benchmark rows of earlier versions, which did not have `shapes`, stay the same runs."""
+        values: dict[str, Any] = serialise(self)
+        return {name: value for name, value in values.items() if name != "shapes" or value is not None}
 
 
 class HeadConfig(Config):

@@ -44,7 +44,7 @@ class EncoderRow:
 
 def _open_huggingface(config: EncoderConfig, place: str, docs: Sequence[Document]) -> Encoder:
     library = _huggingface()
-    options = config.model_dump(include={"pooling", "frozen", "checkpointing"})
+    options = config.model_dump(include={"pooling", "shapes", "frozen", "checkpointing"})
     encoder: Encoder = library.open_huggingface(place, library.HuggingFaceConfig(**options))
     return encoder
 

@@ -1,0 +1,150 @@
+# ruff: noqa: E402
+"""Hugging Face: the pipeline of transformers gives the same entities, offline, and other taggers are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+transformers = pytest.importorskip("transformers")
+
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+from lacuner.data import Document, Span
+from lacuner.errors import ConfigError
+from lacuner.export.export import export
+from lacuner.export.huggingface import write_huggingface
+from lacuner.export.options import ExportOptions
+from lacuner.export.proof_worker import load_huggingface
+from lacuner.export.source import ExportSource
+from lacuner.models.encoders.huggingface import HuggingFaceConfig, open_huggingface
+from lacuner.models.heads import build_head
+from lacuner.models.model import Model
+from lacuner.models.storage import save
+from lacuner.models.tagger import Tagger
+from tests.export.conftest import GAZETTEER, LABELS, make_tagger
+
+WORDS = [
+    "Mara",
+    "Teel",
+    "left",
+    "Halden",
+    "naïve",
+    "ship",
+    "ROSE",
+    "sailed",
+    "unbelievably",
+    "玛",
+    "拉",
+    *"125%().,!?-\"'°",
+]
+TEXTS = [
+    "Mara Teel left Halden.",
+    "",
+    'The ship ROSE (of "Halden") sailed: 20°C, 5% naïve - unbelievably!',
+    "玛拉 left 玛拉.",
+    "won't sail; U.S.",
+]
+SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+
+
+def make_tokenizer(kind: str) -> Tokenizer:
+    """WordPiece with all letters, or byte-level BPE."""
+    special = [*SPECIAL.values()]
+    if kind == "roberta":
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=special, initial_alphabet=alphabet)
+        tokenizer.train_from_iterator([*WORDS, "The", "U", "S", "of", "won", "t", "sail", ":", ";"] * 3, trainer)
+    else:
+        letters = sorted({letter for text in [*TEXTS, *WORDS] for letter in text.strip()})
+        pieces = [*special, *letters, *(f"##{letter}" for letter in letters), "Hal", "##den", "sail"]
+        tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    marks = [(mark, tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=marks)
+    return tokenizer
+
+
+def make_encoder(folder: Path, kind: str, **options: Any) -> Any:
+    tokenizer = make_tokenizer(kind)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **SPECIAL).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    config = transformers.AutoConfig.for_model(
+        kind, vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=150, pad_token_id=0, **sizes
+    )
+    transformers.AutoModel.from_config(config).save_pretrained(folder)
+    return open_huggingface(str(folder), HuggingFaceConfig(**options))
+
+
+def make_token_tagger(folder: Path, kind: str, head: str = "token", **settings: Any) -> Tagger:
+    encoder = make_encoder(folder, kind, shapes=False)
+    model = Model(encoder, build_head({"kind": head, "labels": LABELS, **settings}, encoder.width))
+    with torch.no_grad():
+        for parameter in model.head.parameters():
+            parameter.normal_(std=0.7)
+    return Tagger(model.eval())
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("kind", "settings"), [("bert", {"angle": True, "non_entity": True}), ("roberta", {})])
+def test_export_with_proof(kind: str, settings: dict[str, Any], tmp_path: Path) -> None:
+    tagger = make_token_tagger(tmp_path / "encoder", kind, **settings)
+    save(Tagger(tagger.model, GAZETTEER), tmp_path / "run")
+    docs = [Document(str(i), text) for i, text in enumerate([*TEXTS, "Mara " * 400])]
+    gold = [Document(doc.id, doc.text, spans=(Span(0, 4, "PER"),) if doc.text else (), complete=True) for doc in docs]
+    proof = export(
+        tmp_path / "run", "huggingface", tmp_path / "out", gold, is_dev=True, options=ExportOptions(license="mit")
+    ).proof
+    assert proof.equal == proof.spans > 10
+    assert proof.score_difference < 1e-4 and proof.scores_compared > 5
+    assert proof.notes == {
+        "given as words": 0 if kind == "bert" else len(TEXTS),
+        "documents too long to be compared": 1,
+    }
+    assert not proof.gazetteer and proof.f1 is not None and proof.f1["lacuner"] == proof.f1["huggingface"]
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert 'license: "mit"' in card and "gazetteer of the tagger is **not** part" in card
+    assert ("is_split_into_words=True" in card) == (kind == "roberta")
+
+
+def test_texts_give_the_same_entities(tmp_path: Path) -> None:
+    tagger = make_token_tagger(tmp_path / "encoder", "bert")
+    write_huggingface(ExportSource(tmp_path, tagger), tmp_path / "out", ExportOptions())
+    predict = load_huggingface(tmp_path / "out")
+    found = []
+
+    @given(st.lists(st.sampled_from(WORDS), max_size=12), st.sampled_from(["", " ", "  \n"]))
+    @settings(max_examples=60)
+    def check(words: list[str], separator: str) -> None:
+        text = separator.join(words)
+        [doc] = predict([Document("1", text)], {})
+        assert [span.key for span in doc.spans] == [span.key for span in tagger(text).spans]
+        found.extend(doc.spans)
+
+    check()
+    assert len(found) > 50
+
+
+def test_other_taggers_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    def refuse(tagger: Tagger, problem: str) -> None:
+        with pytest.raises(ConfigError, match=rf"{problem}.*`lacuner distil .* --to hf:PATH --head token") as error:
+            write_huggingface(ExportSource(tmp_path / "run", tagger), tmp_path / "out", ExportOptions())
+        assert str(tmp_path / "run") in str(error.value)
+
+    refuse(make_tagger("token"), "the encoder is 'tiny', and only hf: encoders")
+    refuse(make_token_tagger(tmp_path / "a", "bert", "span"), "the head is 'span'")
+    refuse(make_token_tagger(tmp_path / "b", "bert", scheme="BIOES"), "the tag scheme is BIOES")
+    head = build_head({"kind": "token", "labels": LABELS}, 16)
+    mean = Tagger(Model(make_encoder(tmp_path / "c", "bert", pooling="mean", shapes=False), head))
+    refuse(mean, "the vector of a word is the mean")
+    refuse(Tagger(Model(make_encoder(tmp_path / "d", "bert", shapes=True), head)), "encoder.shapes=false")
+    assert not (tmp_path / "out").exists()
