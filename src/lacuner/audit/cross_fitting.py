@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lacuner.audit.issues import normalise_space
+from lacuner.audit.issues import LABEL_PRECISION, normalise_space
 from lacuner.config import Config
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
@@ -40,7 +40,7 @@ RECIPE = "negative_sampling"
 
 @dataclass(frozen=True)
 class CrossFitOptions:
-    """How the models are trained."""
+    """How the models are trained, and what is known about the labels."""
 
     recipe: str = RECIPE
     config: Config | None = None
@@ -48,6 +48,8 @@ class CrossFitOptions:
     folds: int = 3
     """Number of models."""
     seed: int = 1
+    label_precision: float = LABEL_PRECISION
+    """Share of the labels that are right, as far as it is known."""
 
 
 DEFAULT_OPTIONS = CrossFitOptions()

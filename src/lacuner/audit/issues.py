@@ -27,6 +27,10 @@ MIN_SCORE = 0.05
 """Issues with a lower probability are not listed."""
 LABEL_PRECISION = 0.9
 """Assumed share of right labels where nothing is known about it."""
+MAX_EVIDENCE = 4.0
+"""A model changes the odds that a label is right by this factor at most. On 933 gazetteer labels of BC5CDR (`tiny-en`,
+3 folds, seed 1), 10 % of the labels that the models predicted were wrong, 11 % of those that they did not predict, and
+38 % of those where they preferred another span, whatever its score."""
 _EDGE = 1e-3
 """Probabilities are kept this far away from 0 and 1 when odds are computed."""
 
@@ -218,13 +222,15 @@ def apply_label_prior(right: np.ndarray, base_rate: float, label_precision: floa
     """Probabilities that labels are right, given that labels are more often right than predictions.
 
     `right` `[labels]` holds among predictions, of which a share `base_rate` is right; a share `label_precision` of the
-    labels is right.
+    labels is right. `MAX_EVIDENCE` limits what the model can contribute.
 
-    >>> apply_label_prior(np.array([0.5, 0.1]), base_rate=0.5, label_precision=0.9).round(2).tolist()
-    [0.9, 0.5]
+    >>> apply_label_prior(np.array([0.5, 0.3, 0.0]), base_rate=0.5, label_precision=0.9).round(2).tolist()
+    [0.9, 0.79, 0.69]
     """
-    right, base_rate = np.clip(right, _EDGE, 1 - _EDGE), float(np.clip(base_rate, _EDGE, 1 - _EDGE))
-    odds = right / (1 - right) * (1 - base_rate) / base_rate * label_precision / (1 - label_precision)
+    right = np.clip(right, _EDGE, 1 - _EDGE)
+    base_rate, label_precision = (float(np.clip(share, _EDGE, 1 - _EDGE)) for share in (base_rate, label_precision))
+    evidence = np.clip(right / (1 - right) * (1 - base_rate) / base_rate, 1 / MAX_EVIDENCE, MAX_EVIDENCE)
+    odds = evidence * label_precision / (1 - label_precision)
     return np.asarray(odds / (1 + odds))
 
 

@@ -28,6 +28,9 @@ def issues(
     dev: Dev = None,
     folds: Annotated[int, Option(help="Number of models; none predicts a document that it was trained on.")] = 3,
     recipe: Annotated[str, Option(help="Recipe of the models.")] = "negative_sampling",
+    label_precision: Annotated[
+        float, Option(min=0.01, max=0.99, help="Share of the labels that are right, as far as you know.")
+    ] = 0.9,
     encoder: Encoder = None,
     seed: Seed = 1,
     set_: Settings = None,
@@ -53,7 +56,8 @@ def issues(
     splits = Splits(**read_splits(files, inputs))
     entries = _gazetteer_entries(run, weak)
     origin = describe_inputs(weak, dev, [text for text in settings if text.startswith("encoder.")], inputs.arguments())
-    queue = prepare_review(splits, run, CrossFitOptions(recipe, config, folds, seed), entries, log, origin)
+    options = CrossFitOptions(recipe, config, folds, seed, label_precision)
+    queue = prepare_review(splits, run, options, entries, log, origin)
     if json:
         counts = {"documents": len(queue.documents), "issues": count_kinds(queue.issues), "groups": len(queue.groups)}
         print_json({"run": str(run), **counts, "calibrated_on": queue.facts["calibrated_on"]})

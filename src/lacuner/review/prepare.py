@@ -9,7 +9,7 @@ from typing import Any
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.cross_fitting import DEFAULT_OPTIONS, CrossFitOptions, cross_fit
-from lacuner.audit.issues import MIN_SCORE, label_issues
+from lacuner.audit.issues import label_issues
 from lacuner.corpus.jsonl import as_line
 from lacuner.data import Document, Splits
 from lacuner.review.build import build_queue, number_equal_ids, useful_sentences
@@ -37,13 +37,14 @@ def prepare_review(
     models = run_folder / FOLDER / MODELS / _fingerprint(weak, splits.dev or (), options)
     fit = cross_fit(replace(splits, weak=weak), models, options, log)
     curve = fit.calibration
-    issues = label_issues(
-        weak, fit.predictions, calibrate=curve, base_rate=0.5 if curve is None else curve.base_rate, min_score=MIN_SCORE
-    )
+    base_rate = 0.5 if curve is None else curve.base_rate
+    precision = options.label_precision
+    issues = label_issues(weak, fit.predictions, calibrate=curve, base_rate=base_rate, label_precision=precision)
     facts = {
         "recipe": options.recipe,
         "folds": options.folds,
         "seed": options.seed,
+        "label_precision": precision,
         "calibrated_on": fit.calibrated_on,
         "calibration": None if curve is None else curve.as_json(),
         "inputs": dict(inputs or {}),
