@@ -19,7 +19,7 @@ DOCS = [
     Document("b", "Nobody left.", complete=True),
 ]
 # written by another format's rules, or not distinguishable from it
-SAME = {"tokens": "jsonl", "argilla_v1": "argilla", "txt": None}
+SAME = {"tokens": "jsonl", "argilla_v1": "argilla", "huggingface": "parquet", "txt": None}
 
 
 @pytest.mark.parametrize("name", FORMATS)

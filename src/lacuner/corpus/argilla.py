@@ -55,10 +55,11 @@ def _is_v1(row: dict[str, Any]) -> bool:
 
 def read_argilla(file: CorpusFile) -> Iterator[Document]:
     """One document per record."""
-    return read_documents(file, _document)
+    return read_documents(file, document_from_row)
 
 
-def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    """A document from a record of whichever version."""
     if isinstance(row.get("fields"), dict):
         return _record(row, number, file)
     if any(isinstance(key, str) and key.endswith((".suggestion", ".responses")) for key in row):

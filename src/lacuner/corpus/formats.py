@@ -6,7 +6,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lacuner.atomic import STANDARD_STREAM
-from lacuner.corpus import argilla, conll, docbin, doccano, jsonl, labelstudio, prodigy, text
+from lacuner.corpus import (
+    argilla,
+    bioc,
+    brat,
+    conll,
+    conllu,
+    docbin,
+    doccano,
+    jsonl,
+    labelstudio,
+    parquet,
+    prodigy,
+    pubtator,
+    spacy2,
+    text,
+    webanno,
+)
 from lacuner.corpus.json_stream import sample_rows
 from lacuner.corpus.reader import CorpusFile, ReadOptions, raise_error
 from lacuner.corpus.streams import format_ending
@@ -42,6 +58,15 @@ FORMATS: dict[str, Format] = {
     "argilla": Format((), argilla.read_argilla, argilla.write_argilla, argilla.is_argilla),
     "argilla_v1": Format((), argilla.read_argilla, argilla.write_argilla_v1),
     "doccano": Format((), doccano.read_doccano, doccano.write_doccano, doccano.is_doccano),
+    "spacy2": Format((), spacy2.read_spacy2, spacy2.write_spacy2, spacy2.is_spacy2),
+    "parquet": Format((".parquet",), parquet.read_parquet, parquet.write_parquet, matches=parquet.is_parquet),
+    "huggingface": Format((".arrow",), parquet.read_parquet, parquet.write_data_set, matches=parquet.is_data_set),
+    "brat": Format((".ann",), brat.read_brat, brat.write_brat, matches=brat.is_brat),
+    "pubtator": Format((".pubtator",), pubtator.read_pubtator, pubtator.write_pubtator, matches=pubtator.is_pubtator),
+    "bioc": Format((".xml",), bioc.read_bioc_xml, bioc.write_bioc_xml, matches=bioc.is_bioc_xml),
+    "bioc_json": Format((), bioc.read_bioc_json, bioc.write_bioc_json, bioc.is_bioc_json),
+    "webanno": Format((), webanno.read_webanno, webanno.write_webanno, matches=webanno.is_webanno),
+    "conllu": Format((".conllu",), conllu.read_conllu, conllu.write_conllu, matches=conllu.is_conllu),
 }
 """jsonl is lossless; tokens is JSON lines with `tokens` and `ner_tags`; spacy is spaCy's DocBin. The first format that
 recognises a file reads it, so those with the strictest rule come first."""

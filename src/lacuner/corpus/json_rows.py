@@ -15,13 +15,22 @@ from lacuner.data import Document, Lost, Span, Where
 from lacuner.errors import CorpusError
 
 
+def as_object(value: Any) -> dict[str, Any]:
+    """A row, which must be a JSON object."""
+    if not isinstance(value, dict):
+        raise CorpusError('a line must be a JSON object, such as {"text": ...}')
+    return value
+
+
 def read_documents(
-    file: CorpusFile, convert: Callable[[dict[str, Any], int, CorpusFile], Document]
+    file: CorpusFile,
+    convert: Callable[[dict[str, Any], int, CorpusFile], Document],
+    as_row: Callable[[Any], dict[str, Any]] = as_object,
 ) -> Iterator[Document]:
     """One document per row, by a function of the row, its number and the file."""
     for row in read_rows(file):
         try:
-            doc = convert(as_object(row.value), row.number, file)
+            doc = convert(as_row(row.value), row.number, file)
             finish_document(doc, file, row.line)
         except CorpusError as error:
             file.report(file.error(error.problem, row.line))
@@ -41,12 +50,6 @@ def finish_document(doc: Document, file: CorpusFile, line: int) -> None:
             problem = span_problem(doc.text, span)
             if problem:
                 raise CorpusError(f"{problem}; `lacuner check --fix` repairs such files")
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise CorpusError('a line must be a JSON object, such as {"text": ...}')
-    return value
 
 
 def count_unread(row: dict[str, Any], known: set[str] | frozenset[str], lost: Lost) -> dict[str, Any]:

@@ -143,14 +143,14 @@ class CorpusFile:
         """The whole file, decompressed, if it is not larger than `limit` bytes."""
         parts: list[bytes] = []
         size = 0
-        for data in self._read():
+        for data in self.read_chunks():
             parts.append(data)
             size += len(data)
             if size > limit:
                 raise self.error(f"this file is larger than {limit >> 20:,} MiB: split it")
         return b"".join(parts)
 
-    def _read(self) -> Iterator[bytes]:
+    def read_chunks(self) -> Iterator[bytes]:
         """The decompressed bytes in blocks; the last is empty."""
         position = 0
         try:
@@ -174,7 +174,7 @@ class CorpusFile:
         encoding, line, start = self.options.encoding, 1, True
         decoder = self._decoder()
         try:
-            for data in self._read():
+            for data in self.read_chunks():
                 if start and encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                     raise self.error("this looks like UTF-16: save it as UTF-8, or use --encoding utf-16")
                 text = decoder.decode(data, final=not data)

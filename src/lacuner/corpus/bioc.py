@@ -1,0 +1,280 @@
+"""BioC in XML or JSON: passages with offsets in the document, annotations with locations and a type.
+
+Offsets count from the beginning of the document, in characters or, by the letter of the specification, in bytes; the
+text of an annotation tells which. XML is parsed by expat, and a file that declares entities is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from lacuner.corpus.json_rows import as_object, finish_document, get, new_id, new_score, read_documents, show
+from lacuner.corpus.offsets import OffsetTable
+from lacuner.corpus.reader import MAX_TEXT, CorpusFile
+from lacuner.corpus.streams import open_output
+from lacuner.corpus.unwritten import count_unwritten
+from lacuner.data import Document, Lost, Span
+from lacuner.errors import CorpusError
+
+MAX_GAP = 1_000
+"""Characters between two passages, at most; after a larger gap their offsets are not kept."""
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_CONTAINERS = {"document", "passage", "sentence", "annotation", "relation"}
+
+
+def is_bioc_json(row: Any) -> bool:
+    """Whether a row is a document with passages."""
+    return isinstance(row, dict) and isinstance(row.get("passages"), list)
+
+
+def is_bioc_xml(file: CorpusFile) -> bool:
+    """Whether a file is XML with a collection."""
+    return (
+        not file.path.is_dir()
+        and re.match(rb"(\xef\xbb\xbf)?\s*<", file.head()) is not None
+        and (b"<collection" in file.head())
+    )
+
+
+def read_bioc_json(file: CorpusFile) -> Iterator[Document]:
+    """One document per entry of `documents`, or per line."""
+    return read_documents(file, _document)
+
+
+def read_bioc_xml(file: CorpusFile) -> Iterator[Document]:
+    """One document per `<document>`, while the file is parsed."""
+    parser = _Parser(file)
+    for number, (line, row) in enumerate(parser.read(), 1):
+        try:
+            doc = _document(row, number, file)
+            finish_document(doc, file, line)
+        except CorpusError as error:
+            file.report(file.error(error.problem, line))
+            continue
+        yield doc
+
+
+class _Parser:
+    """Collects each `<document>` in the form that BioC has in JSON."""
+
+    def __init__(self, file: CorpusFile) -> None:
+        self._file = file
+        self._expat = expat.ParserCreate()
+        self._expat.buffer_text = True
+        self._expat.StartElementHandler = self._start
+        self._expat.EndElementHandler = self._end
+        self._expat.CharacterDataHandler = self._characters
+        self._expat.EntityDeclHandler = self._refuse_entity
+        self._open: list[tuple[str, dict[str, Any]]] = []  # containers around the current element
+        self._text: list[str] = []
+        self._key, self._size, self._line = "", 0, 1
+        self._documents: list[tuple[int, dict[str, Any]]] = []
+
+    def read(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        try:
+            for data in self._file.read_chunks():
+                self._expat.Parse(data, not data)
+                yield from self._documents
+                self._documents = []
+        except expat.ExpatError as error:
+            raise self._file.error(f"this is not XML: {expat.errors.messages[error.code]}", error.lineno) from error
+
+    def _refuse_entity(self, *_: Any) -> None:
+        raise self._file.error("this file declares entities, which BioC does not need: remove the declarations")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._text = []
+        if tag in _CONTAINERS and (self._open or tag == "document"):
+            if len(self._open) > 10:
+                raise self._file.error("elements are nested too deeply", self._expat.CurrentLineNumber)
+            self._open.append((tag, {"infons": {}, **attributes}))
+            if tag == "document":
+                self._size, self._line = 0, self._expat.CurrentLineNumber
+        elif tag == "infon":
+            self._key = attributes.get("key", "")
+        elif tag == "location" and self._open:
+            self._open[-1][1].setdefault("locations", []).append(attributes)
+
+    def _characters(self, text: str) -> None:
+        self._text.append(text)
+        self._size += len(text)
+        if self._size > MAX_TEXT:
+            raise self._file.error(f"this document is longer than {MAX_TEXT:,} characters", self._line)
+
+    def _end(self, tag: str) -> None:
+        if not self._open:
+            return
+        values = self._open[-1][1]
+        if tag == self._open[-1][0]:
+            self._open.pop()
+            if self._open:
+                self._open[-1][1].setdefault(f"{tag}s", []).append(values)
+            else:
+                self._documents.append((self._line, values))
+        elif tag == "infon":
+            values["infons"][self._key] = "".join(self._text)
+        elif tag in ("id", "offset", "text"):
+            values[tag] = "".join(self._text)
+        self._text = []
+
+
+def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    infons = get(row, "infons", dict, {})
+    doc = Document(new_id(row.get("id"), number), "", meta=dict(infons))
+    text = ""
+    passages = [as_object(passage) for passage in get(row, "passages", list, [])]
+    loose = list(get(row, "annotations", list, []))  # with offsets in the whole document
+    for passage in (row, *passages):
+        file.lost.count("relation not read", len(get(passage, "relations", list, [])))
+        if passage is not row and not _has_text(passage):
+            loose += get(passage, "annotations", list, [])
+    for passage in _text_parts(passages):
+        offset, words = _number(passage.get("offset", 0)), get(passage, "text", str, "")
+        gap = offset - len(text)
+        text += " " * (gap - 1) + "\n" if 0 < gap <= MAX_GAP else "\n" if gap and text else ""
+        start = len(text)
+        text += words
+        if len(text) > MAX_TEXT:
+            raise CorpusError(f"this document is longer than {MAX_TEXT:,} characters")
+        doc.text = text
+        table = OffsetTable(words)
+        for annotation in get(passage, "annotations", list, []):
+            _add(as_object(annotation), doc, start, offset, table, file.lost)
+    table = OffsetTable(text)
+    for annotation in loose:
+        _add(as_object(annotation), doc, 0, 0, table, file.lost)
+    return doc
+
+
+def _has_text(passage: dict[str, Any]) -> bool:
+    return passage.get("text") is not None or not passage.get("sentences")
+
+
+def _text_parts(passages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The parts of a document that have text: passages, or their sentences."""
+    for passage in passages:
+        if _has_text(passage):
+            yield passage
+        else:
+            yield from map(as_object, get(passage, "sentences", list, []))
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, str) and value.isascii() and value.strip().isdigit() and len(value) < 12:
+        return int(value)
+    if type(value) is int and 0 <= value < 10**12:
+        return value
+    raise CorpusError(f"an offset or length must be a whole number, not {show(value)}")
+
+
+def _add(annotation: dict[str, Any], doc: Document, start: int, offset: int, table: OffsetTable, lost: Lost) -> None:
+    """Add the span of an annotation: `start` is where its passage begins in our text, `offset` where in the file's."""
+    infons = get(annotation, "infons", dict, {})
+    label = infons.get("type")
+    if not isinstance(label, str) or not label:
+        raise CorpusError(f"an annotation has no infon `type`, which is its label: {show(infons)}")
+    places = [(_number(place.get("offset")), _number(place.get("length"))) for place in annotation.get("locations", ())]
+    if len(places) != 1:
+        lost.count("annotation without a location not read", not places)
+        if places:
+            low, high = min(place[0] for place in places), max(sum(place) for place in places)
+            span = Span(low - offset + start, high - offset + start, label)
+            lost.span(doc, span, "discontinuous span not read; the text around it became unsure")
+            doc.unsure += (span,)
+        return
+    first = places[0][0] - offset
+    last = first + places[0][1]
+    try:
+        first, last, unit = table.locate(first, last, get(annotation, "text", str, None))
+        lost.count("offset corrected by the annotation's text", unit is not None)
+    except CorpusError:  # PubTator normalises some mentions, e.g. Greek letters
+        lost.count("annotation's text differs from the text at its offsets")
+    score = infons.get("score")
+    try:
+        number = new_score(float(score) if isinstance(score, str) else score, "an annotation")
+    except ValueError:
+        number = None
+    source = infons.get("source")
+    doc.spans += (Span(first + start, last + start, label, number, source if isinstance(source, str) else None),)
+
+
+def _infons(doc: Document, lost: Lost) -> dict[str, str]:
+    infons = {key: value for key, value in doc.meta.items() if isinstance(value, str) and key}
+    lost.count("meta not written: only strings are", len(doc.meta) - len(infons))
+    return infons
+
+
+def _annotations(doc: Document) -> Iterator[dict[str, Any]]:
+    for number, span in enumerate(doc.spans):
+        infons = {"type": span.label, "score": None if span.score is None else repr(span.score), "source": span.source}
+        yield {
+            "id": str(number),
+            "infons": {key: value for key, value in infons.items() if value is not None},
+            "text": doc.text[span.start : span.end],
+            "locations": [{"offset": span.start, "length": span.end - span.start}],
+        }
+
+
+def write_bioc_json(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write a collection with one passage per document."""
+    with open_output(path) as stream:
+        stream.write(b'{"source": "lacuner", "date": "", "key": "", "infons": {}, "documents": [')
+        for number, doc in enumerate(docs):
+            count_unwritten(doc, lost, "score source meta")
+            passage = {
+                "offset": 0,
+                "infons": {},
+                "text": doc.text,
+                "sentences": [],
+                "annotations": [*_annotations(doc)],
+            }
+            row = {"id": doc.id, "infons": _infons(doc, lost), "passages": [{**passage, "relations": []}]}
+            row |= {"annotations": [], "relations": []}
+            stream.write(((",\n" if number else "\n") + json.dumps(row, ensure_ascii=False)).encode())
+        stream.write(b"\n]}\n")
+
+
+def write_bioc_xml(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write a collection with one passage per document; characters that XML cannot hold become spaces."""
+    with open_output(path) as stream:
+        stream.write(b'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE collection SYSTEM "BioC.dtd">\n')
+        stream.write(b"<collection><source>lacuner</source><date></date><key></key>\n")
+        for doc in docs:
+            count_unwritten(doc, lost, "score source meta")
+            stream.write(_xml(doc, lost).encode())
+        stream.write(b"</collection>\n")
+
+
+def _xml(doc: Document, lost: Lost) -> str:
+    lost.count("text: character that XML cannot hold", _NOT_XML.search(doc.text) is not None)
+    lost.count("id not written as it is: XML cannot hold it", _NOT_XML.search(doc.id) is not None)
+    infons = _infons(doc, lost)
+    lost.count("meta changed: character that XML cannot hold", any(map(_NOT_XML.search, (*infons, *infons.values()))))
+    labels = [span.label for span in doc.spans]
+    lost.count(
+        "label changed: character that XML cannot hold", sum(_NOT_XML.search(label) is not None for label in labels)
+    )
+    parts = [f"<document><id>{_escape(doc.id)}</id>", *_infon_elements(infons)]
+    parts += ["<passage><offset>0</offset><text>", _escape(doc.text), "</text>"]
+    for annotation in _annotations(doc):
+        place = annotation["locations"][0]
+        parts += [f'<annotation id="{annotation["id"]}">', *_infon_elements(annotation["infons"])]
+        parts += [f'<location offset="{place["offset"]}" length="{place["length"]}"/>']
+        parts += ["<text>", _escape(annotation["text"]), "</text></annotation>"]
+    return "".join(parts) + "</passage></document>\n"
+
+
+def _infon_elements(infons: dict[str, str]) -> Iterator[str]:
+    for key, value in infons.items():
+        name = quoteattr(_NOT_XML.sub(" ", key), {"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"})
+        yield f"<infon key={name}>{_escape(value)}</infon>"
+
+
+def _escape(text: str) -> str:
+    return escape(_NOT_XML.sub(" ", text), {"\r": "&#13;"})

@@ -1,0 +1,156 @@
+"""CoNLL-U: ten columns, with tags under `NER=` in the last one (MISC); each sentence is a document.
+
+A multi-word token (`1-2`) is one word, because it is what the text contains. Empty nodes (`1.1`) are not in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lacuner.corpus import tags as tagging
+from lacuner.corpus.conll import to_tags
+from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.streams import open_output
+from lacuner.corpus.words import find_words, split_words, words_of
+from lacuner.data import Document, Lost, Span, Where, Words
+from lacuner.errors import CorpusError
+
+_ID = re.compile(r"\d+(?:([-.])(\d+))?")
+
+
+class _Word(NamedTuple):
+    form: str
+    tag: str
+    space_after: bool
+
+
+def is_conllu(file: CorpusFile) -> bool:
+    """Whether lines have ten columns, the first a number, and some have a tag in the last."""
+    if file.path.is_dir():
+        return False
+    rows = [line.split("\t") for line in file.head_lines()[:2000] if line and not line.startswith("#")]
+    return (
+        bool(rows)
+        and all(len(row) == 10 and _ID.fullmatch(row[0]) for row in rows)
+        and any("NER=" in row[9] for row in rows)
+    )
+
+
+def read_conllu(file: CorpusFile) -> Iterator[Document]:
+    """Sentences as documents."""
+    lines: list[str] = []
+    first = number = 0
+    for block in file.read_blocks():
+        for line_number, line in enumerate(block.lines, block.first):
+            if line.strip():
+                first = first if lines else line_number
+                lines.append(line)
+            elif lines:
+                number += 1
+                yield from _read_sentence(lines, first, number, file)
+                lines = []
+    if lines:
+        yield from _read_sentence(lines, first, number + 1, file)
+
+
+def _read_sentence(lines: list[str], first: int, number: int, file: CorpusFile) -> Iterator[Document]:
+    comments = dict(_comment(line) for line in lines if line.startswith("#"))
+    try:
+        tokens = list(_words([line for line in lines if not line.startswith("#")], file))
+        text, words = _text(tokens, comments.get("text"))
+        tags = [token.tag for token in tokens]
+        spans = [Span(words[i][0], words[j - 1][1], label) for i, j, label in tagging.decode(tags)]
+    except CorpusError as error:
+        file.report(file.error(error.problem, first))
+        return
+    meta = {key.replace("newdoc id", "document"): comments[key] for key in comments.keys() - {"text", "sent_id"}}
+    id_ = comments.get("sent_id") or str(number)
+    yield Document(id_, text, words, tuple(spans), meta=meta, where=Where(str(file.path), first))
+
+
+def _comment(line: str) -> tuple[str, str]:
+    key, _, value = line[1:].partition("=")
+    return key.strip(), value.removeprefix(" ")
+
+
+def _words(lines: list[str], file: CorpusFile) -> Iterator[_Word]:
+    """Words of the text: multi-word tokens instead of their parts, and no empty nodes."""
+    inside = 0  # the last part of the current multi-word token
+    for line in lines:
+        row = line.split("\t")
+        match = _ID.fullmatch(row[0]) if len(row[0]) < 20 else None
+        if len(row) != 10 or match is None:
+            raise CorpusError(f"a line of CoNLL-U has ten columns, the first a number: {line[:60]!r}")
+        if not row[1]:
+            raise CorpusError("a word is empty")
+        if match[1] == ".":
+            file.lost.count("empty node not read")
+            continue
+        start = int(re.split("[-.]", row[0])[0])
+        if match[1] is None and start <= inside:
+            continue
+        inside = int(match[2]) if match[1] == "-" else 0
+        misc = dict(part.partition("=")[::2] for part in row[9].split("|"))
+        tag = misc.get("NER") or "O"
+        if not tagging.is_tag(tag):
+            raise CorpusError(tagging.not_a_tag(tag))
+        yield _Word(row[1], tag, misc.get("SpaceAfter") != "No")
+
+
+def _text(tokens: list[_Word], text: str | None) -> tuple[str, Words]:
+    if text is not None:
+        return text, find_words(text, [token.form for token in tokens])
+    words: list[tuple[int, int]] = []
+    text = ""
+    for token in tokens:
+        words.append((len(text), len(text) + len(token.form)))
+        text += token.form + " " * token.space_after
+    return text.removesuffix(" "), tuple(words)
+
+
+def write_conllu(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write `# sent_id`, `# text` and one line per word, with its tag in MISC."""
+    with open_output(path) as stream:
+        for doc in docs:
+            if not words_of(doc):
+                lost.count("document without text")
+                continue
+            stream.write(_sentence(doc, lost, scheme).encode())
+
+
+def _sentence(doc: Document, lost: Lost, scheme: str) -> str:
+    doc = _without_lines(doc, lost)
+    words = words_of(doc)
+    _, tags = to_tags(doc, lost, scheme)
+    lost.count("meta not written", bool(doc.meta))
+    lines = [f"# text = {doc.text}"]
+    if re.search(r"\s", doc.id) is None:
+        lines.insert(0, f"# sent_id = {doc.id}")
+    else:
+        lost.count("id not written: it has white space")
+    for number, ((start, end), tag) in enumerate(zip(words, tags, strict=True), 1):
+        misc = [] if tag == "O" else [f"NER={tag}"]
+        misc += ["SpaceAfter=No"] if end < len(doc.text) and not doc.text[end].isspace() else []
+        lines.append("\t".join([str(number), doc.text[start:end], *["_"] * 7, "|".join(misc) or "_"]))
+    return "\n".join(lines) + "\n\n"
+
+
+def _without_lines(doc: Document, lost: Lost) -> Document:
+    """A document that fits into lines and columns: without line breaks, and with words that cover its text."""
+    text = doc.text.replace("\n", " ").replace("\r", " ")
+    lost.count("text: line break became a space", text != doc.text)
+    words = words_of(doc)
+    surfaces = [text[start:end] for start, end in words]
+    if text != doc.text or "".join(surfaces) != "".join(text.split()) or any("\t" in word for word in surfaces):
+        lost.count("words not written: they leave out text or contain white space", words != split_words(text))
+        words = split_words(text)
+    spans = []
+    for span in doc.spans:
+        if "|" in span.label:
+            lost.span(doc, span, "label would break its column")
+        else:
+            spans.append(span)
+    return Document(doc.id, text, words, tuple(spans), doc.rejected, doc.unsure, doc.complete, doc.meta)

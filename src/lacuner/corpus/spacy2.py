@@ -1,0 +1,58 @@
+"""Training data of spaCy 2 as JSON: `[text, {"entities": [[start, end, label], ...]}]`.
+
+The lists were Python tuples. A Python file with them cannot be read, because reading it would run it: load it yourself
+and write it with `json.dump`.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lacuner.corpus.json_rows import get, new_span, read_documents, show, write_array
+from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.unwritten import count_unwritten
+from lacuner.corpus.words import flatten
+from lacuner.data import Document, Lost, Span, sort_spans
+from lacuner.errors import CorpusError
+
+
+def is_spacy2(row: Any) -> bool:
+    """Whether a row is a text and an object with annotation."""
+    return isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
+
+
+def read_spacy2(file: CorpusFile) -> Iterator[Document]:
+    """One document per pair."""
+    return read_documents(file, _document, as_row=_as_row)
+
+
+def _as_row(value: Any) -> dict[str, Any]:
+    if not is_spacy2(value):
+        raise CorpusError(f'an entry must be [text, {{"entities": [...]}}], not {show(value)}')
+    return {"text": value[0], **value[1]}
+
+
+def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    spans = [_span(entry, "entities") for entry in get(row, "entities", list, [])]
+    for name, group in get(row, "spans", dict, {}).items():
+        spans += [_span(entry, f"spans.{name[:40]}") for entry in (group if isinstance(group, list) else [group])]
+    for key in row.keys() - {"text", "entities", "spans"}:
+        file.lost.count(f"`{key[:40]}` not read")
+    return Document(str(number), row["text"], spans=sort_spans(dict.fromkeys(spans)))
+
+
+def _span(entry: Any, key: str) -> Span:
+    if not isinstance(entry, list) or len(entry) < 3:
+        raise CorpusError(f"an entry of `{key}` must be [start, end, label]: {show(entry)}")
+    return new_span(entry[0], entry[1], entry[2], key)
+
+
+def write_spacy2(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write pairs without overlapping spans, which spaCy refuses."""
+    write_array(path, (_pair(doc, number, lost) for number, doc in enumerate(docs, 1)))
+
+
+def _pair(doc: Document, number: int, lost: Lost) -> list[Any]:
+    count_unwritten(doc, lost)
+    lost.count("id not written", doc.id != str(number))
+    return [doc.text, {"entities": [span.key for span in flatten(doc, doc.spans, lost)]}]

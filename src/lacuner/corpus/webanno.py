@@ -1,0 +1,198 @@
+"""WebAnno TSV 3, which INCEpTION reads and writes: one line per token, layers in columns; each sentence is a document.
+
+Offsets in the file are UTF-16 units. A label is followed by `[n]` if several tokens belong to one span, and `|`
+separates stacked labels. `_` means no annotation, `*` an annotation without a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lacuner.corpus.json_rows import finish_document
+from lacuner.corpus.offsets import OffsetTable, to_unit
+from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.streams import open_output
+from lacuner.corpus.unwritten import count_unwritten
+from lacuner.corpus.words import to_words, words_of
+from lacuner.data import Document, Lost, Span, sort_spans
+from lacuner.errors import CorpusError
+
+LAYER = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
+_HEADER = "#FORMAT=WebAnno TSV 3"
+_RESERVED = re.compile(r"([\\\[\]|_*;]|->)")
+_ROW = re.compile(r"(\d{1,9}-\d{1,9}(?:\.\d{1,9})?)\t(\d{1,12})-(\d{1,12})\t([^\t]*)\t?(.*)", re.DOTALL)
+_VALUE = re.compile(r"(.*?)(?<!\\)\[(\d{1,9})\]", re.DOTALL)
+
+
+class _Column(NamedTuple):
+    number: int
+    layer: str
+
+
+def is_webanno(file: CorpusFile) -> bool:
+    """Whether the first line names the format."""
+    return not file.path.is_dir() and file.head().removeprefix(b"\xef\xbb\xbf").startswith(_HEADER.encode())
+
+
+def read_webanno(file: CorpusFile) -> Iterator[Document]:
+    """Sentences as documents, with the spans of the layer of named entities, or of all custom layers."""
+    columns: list[_Column] | None = None
+    layers: list[str] = []
+    text: list[str] = []
+    rows: list[str] = []
+    first = number = 0
+    for line_number, line in _lines(file):
+        if line.startswith(("#T_SP=", "#T_RL=", "#T_CH=")) and columns is None:
+            layers.append(line)
+        elif line.startswith("#Text="):
+            text.append(line.removeprefix("#Text="))
+            first = line_number
+        elif line and not line.startswith("#"):
+            rows.append(line)
+        elif not line and rows:
+            columns = _columns(layers, file) if columns is None else columns
+            number += 1
+            yield from _sentence(text, rows, columns, file, (number, first))
+            text, rows = [], []
+
+
+def _lines(file: CorpusFile) -> Iterator[tuple[int, str]]:
+    number = 0
+    for block in file.read_blocks():
+        for number, line in enumerate(block.lines, block.first):
+            if number == 1 and not line.startswith(_HEADER):
+                raise file.error(f"a file of WebAnno TSV begins with {_HEADER}")
+            yield number, line
+    yield number + 1, ""
+
+
+def _columns(layers: list[str], file: CorpusFile) -> list[_Column]:
+    """The columns with labels, counted from 0 after the token."""
+    columns: list[_Column] = []
+    index = 0
+    for line in layers:
+        name, *features = line[6:].split("|")
+        if line.startswith("#T_SP="):
+            value = features.index("value") if "value" in features else 0
+            columns.append(_Column(index + value, name))
+        index += max(len(features), 1)
+    chosen = [column for column in columns if column.layer.endswith("NamedEntity")]
+    chosen = chosen or [column for column in columns if column.layer.startswith("webanno.custom")]
+    if not chosen and columns:
+        names = ", ".join(column.layer for column in columns)[:100]
+        raise file.error(f"none of the layers is NamedEntity or a custom layer: {names}")
+    for line in layers:
+        name = line[6:].partition("|")[0]
+        if name not in {column.layer for column in chosen}:
+            file.lost.count(f"layer {name[:80]} not read")
+    return chosen
+
+
+def _sentence(
+    text: list[str], rows: list[str], columns: list[_Column], file: CorpusFile, place: tuple[int, int]
+) -> Iterator[Document]:
+    number, line = place
+    try:
+        doc = _document(_unescape_text("\n".join(text)), rows, columns, number)
+        finish_document(doc, file, line)
+    except CorpusError as error:
+        file.report(file.error(error.problem, line))
+        return
+    yield doc
+
+
+def _document(text: str, rows: list[str], columns: list[_Column], number: int) -> Document:
+    table = OffsetTable(text)
+    base: int | None = None
+    words: list[tuple[int, int]] = []
+    grouped: dict[tuple[str, int, str], Span] = {}
+    spans: list[Span] = []
+    for row in rows:
+        match = _ROW.fullmatch(row)
+        if match is None:
+            raise CorpusError(f"this is not a token of WebAnno TSV (1-1<TAB>0-4<TAB>token): {row[:60]!r}")
+        if base is None:
+            found = text.find(_unescape_text(match[4]))
+            base = int(match[2]) - (to_unit(text, "utf-16")[found] if found > 0 else 0)
+        start = table.to_characters(int(match[2]) - base, "utf-16")
+        end = table.to_characters(int(match[3]) - base, "utf-16")
+        if start is None or end is None or not start < end:
+            raise CorpusError(f"the token {match[2]}-{match[3]} is outside its sentence")
+        if "." not in match[1]:
+            if words and start < words[-1][1]:
+                raise CorpusError(f"the token {match[2]}-{match[3]} is out of order")
+            words.append((start, end))
+        cells = match[5].split("\t")
+        for column in columns:
+            cell = cells[column.number] if column.number < len(cells) else "_"
+            for label, group in _labels(cell):
+                if group is None:
+                    spans.append(Span(start, end, label))
+                    continue
+                key = (column.layer, group, label)
+                known = grouped.get(key)
+                grouped[key] = Span(start if known is None else known.start, end, label)
+    return Document(str(number), text, tuple(words), sort_spans(dict.fromkeys([*spans, *grouped.values()])))
+
+
+def _labels(cell: str) -> Iterator[tuple[str, int | None]]:
+    """The labels of a cell, each with the number of its span."""
+    if cell in ("_", ""):
+        return
+    for entry in re.split(r"(?<!\\)\|", cell):
+        match = _VALUE.fullmatch(entry)
+        value, group = (match[1], int(match[2])) if match else (entry, None)
+        if value in ("*", ""):
+            raise CorpusError("an annotation has no value, so it has no label")
+        yield re.sub(r"\\(->|.)", r"\1", value, flags=re.DOTALL), group
+
+
+def _unescape_text(text: str) -> str:
+    marks = {"n": "\n", "r": "\r", "t": "\t"}
+    return re.sub(r"\\(.)", lambda match: marks.get(match[1], match[1]), text, flags=re.DOTALL)
+
+
+def _escape_text(text: str) -> str:
+    for mark, written in (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        text = text.replace(mark, written)
+    return text
+
+
+def write_webanno(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write each document as a sentence, with its spans in the layer of named entities."""
+    with open_output(path) as stream:
+        stream.write(f"{_HEADER}.3\n#T_SP={LAYER}|value\n\n".encode())
+        base = number = 0
+        for doc in docs:
+            if not words_of(doc):
+                lost.count("document without text")
+                continue
+            number += 1
+            lost.count("id not written", doc.id != str(number))
+            count_unwritten(doc, lost, "words")
+            stream.write(("\n" + _rows(doc, number, base, lost)).encode())
+            base += to_unit(doc.text, "utf-16")[-1] + 1
+
+
+def _rows(doc: Document, number: int, base: int, lost: Lost) -> str:
+    cells: list[list[str]] = [[] for _ in words_of(doc)]
+    group = 0
+    for first, last, span in to_words(doc, doc.spans, lost):
+        if any(mark in span.label for mark in "\t\n\r") or span.label in ("_", "*"):
+            lost.span(doc, span, "label would break its line")
+            continue
+        group += 1
+        escaped = _RESERVED.sub(r"\\\1", span.label)
+        for i in range(first, last):
+            cells[i].append(f"{escaped}[{group}]")
+    units = to_unit(doc.text, "utf-16")
+    lines = [f"#Text={_escape_text(doc.text)}"]
+    for i, (start, end) in enumerate(words_of(doc)):
+        surface = _escape_text(doc.text[start:end])
+        lines.append(
+            f"{number}-{i + 1}\t{base + units[start]}-{base + units[end]}\t{surface}\t{'|'.join(cells[i]) or '_'}\t"
+        )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,231 @@
+"""brat, PubTator and BioC: offsets beside the text, and the ways in which they are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuner.corpus import read, write
+from lacuner.data import Document, Lost, Span
+from lacuner.errors import CorpusError
+from tests.corpus.conftest import ReadSample
+
+TEXT = "Mara Teel left Halden."
+NAME, PLACE = Span(0, 9, "PERSON"), Span(15, 21, "PLACE")
+
+
+def read_brat(folder: Path, text: str, annotation: str | None) -> tuple[Document, Lost]:
+    (folder / "a.txt").write_bytes(text.encode())
+    if annotation is not None:
+        (folder / "a.ann").write_text(annotation, encoding="utf-8")
+    lost = Lost()
+    [doc] = read(folder, lost=lost, format="brat")
+    return doc, lost
+
+
+def test_brat_folder(tmp_path: Path) -> None:
+    lines = "T1\tPERSON 0 9\tMara Teel\nT2\tPLACE 15 21\tHalden\nR1\tleft Arg1:T1 Arg2:T2\n#1\tAnnotatorNotes T1\tx\n"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.txt").write_text("Not annotated.")
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "a.ann").write_text(lines)
+    lost = Lost()
+    first, second = read(tmp_path, lost=lost)
+    assert (first.id, first.spans, first.complete) == ("a", (NAME, PLACE), None)
+    assert (second.id, second.complete) == ("sub/b", False), "without an .ann file nobody has looked at it"
+    assert lost.counts == {"relation not read": 1, "note not read": 1}
+    assert next(read(tmp_path / "a.ann")).spans == (NAME, PLACE)
+
+
+def test_brat_joins_what_it_split_at_line_breaks_and_counts_other_fragments(tmp_path: Path) -> None:
+    doc, lost = read_brat(tmp_path, "Mara\nTeel left Halden.", "T1\tPERSON 0 4;5 9\tMara Teel\n")
+    assert doc.spans == (NAME,) and not len(lost)
+    doc, lost = read_brat(tmp_path, TEXT, "T1\tPLACE 0 4;15 21\tMara Halden\n")
+    assert doc.spans == () and doc.unsure == (Span(0, 21, "PLACE"),), "never a negative"
+    assert [row.reason for row in lost.spans] == ["discontinuous span not read; the text around it became unsure"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("one\r\ntwo Halden", "T1\tPLACE 8 14\tHalden\n"), ("🚀 Halden", "T1\tPLACE 3 9\tHalden\n")],
+)
+def test_brat_853_shifted_offsets_are_corrected(tmp_path: Path, text: str, line: str) -> None:
+    doc, lost = read_brat(tmp_path, text, line)
+    assert [doc.text[s.start : s.end] for s in doc.spans] == ["Halden"]
+    assert lost.counts == {"offset corrected by the span's text": 1}
+
+
+@pytest.mark.parametrize("line", ["T1 PERSON 0 9 Mara Teel", "T1\tPERSON 0\tMara", "T1\tPERSON 0 9\tNobody at all"])
+def test_brat_mistakes_have_file_and_line(tmp_path: Path, line: str) -> None:
+    with pytest.raises(CorpusError) as caught:
+        read_brat(tmp_path, TEXT, f"T9\tPLACE 15 21\tHalden\n{line}\n")
+    assert (caught.value.file, caught.value.line) == (str(tmp_path / "a.ann"), 2)
+
+
+def test_brat_annotation_without_text(tmp_path: Path) -> None:
+    (tmp_path / "a.ann").write_text("")
+    with pytest.raises(CorpusError, match=r"there is no a\.txt beside"):
+        list(read(tmp_path))
+
+
+def test_brat_writes_no_file_outside_its_folder(tmp_path: Path) -> None:
+    """Names that come from files are never paths."""
+    docs = [Document(id_, TEXT) for id_ in ("../../evil", "/etc/x", "..", "a\0b", "CON", "con", "x" * 300, ".hidden")]
+    lost = write(docs, tmp_path / "out", format="brat")
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert len(names) == 16 and "CON.txt" in names and all(name[0] in "0C" for name in names)
+    assert lost.counts["id not written: it cannot be the name of a file"] == 7
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_brat_does_not_mix_with_other_files(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    with pytest.raises(CorpusError, match="new folder"):
+        write([], tmp_path, format="brat")
+    with pytest.raises(CorpusError, match="standard output"):
+        write([], "-", format="brat")
+
+    def docs() -> Any:
+        yield Document("1", "a")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write(docs(), tmp_path / "out", format="brat")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+PUBTATOR = (
+    "17|t|Mara Teel left.\n17|a|She left Halden.\n"
+    "17\t0\t9\tMara Teel\tPerson\t-\n17\t25\t31\tHalden\tPlace\tGEO:1\n17\tCID\tD1\tD2\n\n18|t|Nothing.\n18|a|\n"
+)
+
+
+def test_pubtator(read_sample: ReadSample) -> None:
+    sample = read_sample(PUBTATOR)
+    assert sample.format == "pubtator"
+    assert sample.surfaces() == [[("Mara Teel", "Person"), ("Halden", "Place")], []]
+    assert [doc.id for doc in sample.docs] == ["17", "18"]
+    assert sample.docs[0].meta == {"identifiers": [[25, 31, "GEO:1"]]}
+    assert sample.lost.counts == {"relation or other line not read": 1}
+
+
+def test_pubtator_comes_back(read_sample: ReadSample, tmp_path: Path) -> None:
+    docs = read_sample(PUBTATOR).docs
+    write(docs, tmp_path / "x.pubtator")
+    assert list(read(tmp_path / "x.pubtator")) == docs
+
+
+def test_pubtator_normalised_mentions_are_counted(read_sample: ReadSample) -> None:
+    sample = read_sample("17|t|TNF-α rose.\n17|a|\n17\t0\t5\tTNF-a\tGene\n")
+    assert sample.surfaces() == [[("TNF-α", "Gene")]]
+    assert sample.lost.counts == {"mention differs from the text at its offsets": 1}
+
+
+@pytest.mark.parametrize("block", ["17\t0\t4\tMara\tX\n", "17|t|ab\n17\t0\t99\tab\tX\n", "17|t|ab\n17\t0\t2\tab\t\n"])
+def test_pubtator_mistakes(read_sample: ReadSample, block: str) -> None:
+    with pytest.raises(CorpusError):
+        read_sample(block, format="pubtator")
+
+
+def annotation(offset: int, length: int, label: str, text: str) -> dict[str, Any]:
+    locations = [{"offset": offset, "length": length}]
+    return {"id": "1", "infons": {"type": label}, "text": text, "locations": locations}
+
+
+SECOND = annotation(25, 6, "PLACE", "Halden")
+COLLECTION = {
+    "source": "x",
+    "date": "",
+    "key": "",
+    "infons": {},
+    "documents": [
+        {
+            "id": "17",
+            "infons": {"journal": "J"},
+            "passages": [
+                {
+                    "offset": 0,
+                    "infons": {"type": "title"},
+                    "text": "Mara Teel left.",
+                    "annotations": [annotation(0, 9, "PERSON", "Mara Teel")],
+                },
+                {
+                    "offset": 16,
+                    "infons": {"type": "abstract"},
+                    "sentences": [
+                        {
+                            "offset": 16,
+                            "text": "She left Halden.",
+                            "annotations": [annotation(25, 6, "PLACE", "Halden")],
+                        }
+                    ],
+                    "relations": [{"id": "R1"}],
+                },
+            ],
+        }
+    ],
+}
+XML = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE collection SYSTEM "BioC.dtd">
+<collection><source>x</source><date></date><key></key>
+<document><id>17</id><infon key="journal">J</infon>
+<passage><infon key="type">title</infon><offset>0</offset><text>Mara Teel left.</text>
+<annotation id="1"><infon key="type">PERSON</infon><location offset="0" length="9"/><text>Mara Teel</text></annotation>
+</passage>
+<passage><infon key="type">abstract</infon><offset>16</offset>
+<sentence><offset>16</offset><text>She left Halden.</text>
+<annotation id="1"><infon key="type">PLACE</infon><location offset="25" length="6"/><text>Halden</text></annotation>
+</sentence><relation id="R1"/></passage>
+</document></collection>
+"""
+
+
+@pytest.mark.parametrize("content", [json.dumps(COLLECTION), json.dumps(COLLECTION, indent=1), XML])
+def test_bioc(read_sample: ReadSample, content: str) -> None:
+    """Also kindred #18: offsets count from the beginning of the document, not of the passage."""
+    sample = read_sample(content)
+    assert sample.format == ("bioc" if content == XML else "bioc_json")
+    assert [doc.text for doc in sample.docs] == ["Mara Teel left.\nShe left Halden."], (
+        "kindred #18: offsets are the document's"
+    )
+    assert sample.surfaces() == [[("Mara Teel", "PERSON"), ("Halden", "PLACE")]]
+    assert (sample.docs[0].id, sample.docs[0].meta) == ("17", {"journal": "J"})
+    assert sample.lost.counts == {"relation not read": 1}
+
+
+def test_bconv_2_offsets_in_bytes_are_corrected(read_sample: ReadSample) -> None:
+    passages = [
+        {"offset": 0, "text": "Éé left.", "annotations": []},
+        {"offset": 11, "text": "éé Halden", "annotations": [annotation(16, 6, "PLACE", "Halden")]},
+    ]
+    sample = read_sample(json.dumps({"documents": [{"id": "1", "passages": passages}]}))
+    assert sample.surfaces() == [[("Halden", "PLACE")]]
+
+
+def test_bioc_discontinuous_spans_are_lost_but_no_negatives(read_sample: ReadSample) -> None:
+    broken = annotation(0, 4, "PLACE", "Mara Halden")
+    broken["locations"].append({"offset": 15, "length": 6})
+    passages = [{"offset": 0, "text": TEXT, "annotations": [broken]}]
+    sample = read_sample(json.dumps({"documents": [{"id": "1", "passages": passages}]}))
+    assert sample.docs[0].unsure == (Span(0, 21, "PLACE"),) and len(sample.lost.spans) == 1
+
+
+BOMB = '<?xml version="1.0"?><!DOCTYPE collection [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (BOMB + "<collection><document><id>&b;</id></document></collection>", "declares entities"),
+        ('<!DOCTYPE c [<!ENTITY x SYSTEM "file:///etc/passwd">]><collection>&x;</collection>', "declares entities"),
+        ("<collection><document>", "not XML"),
+        ("<collection><document><passage><offset>x</offset></passage></document></collection>", "whole number"),
+        ("<collection><document>" + "<passage>" * 50, "nested too deeply"),
+    ],
+)
+def test_bioc_xml_is_parsed_safely(read_sample: ReadSample, content: str, words: str) -> None:
+    with pytest.raises(CorpusError, match=words):
+        read_sample(content)
