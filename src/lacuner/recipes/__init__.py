@@ -11,6 +11,7 @@ from types import ModuleType
 from lacuner.errors import ConfigError
 from lacuner.recipes import (
     bond,
+    cupul,
     dictionary,
     eer,
     ensemble,
@@ -42,6 +43,7 @@ RECIPES: dict[str, ModuleType] = {
     "two_step": two_step,
     "weighted_partial": weighted_partial,
     "pu": pu,
+    "cupul": cupul,
     "bond": bond,
     "roster": roster,
     "needle": needle,
