@@ -20,6 +20,7 @@ from lacuner.cli import (
     bench,
     check,
     convert,
+    dictionary,
     evaluate,
     export,
     noise,
@@ -37,6 +38,7 @@ from lacuner.errors import ConfigError, LacunerError, ProcessLostError
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check.check,
     "convert": convert.convert,
+    "dictionary build": dictionary.build,
     "annotate": annotate.annotate,
     "noise corrupt": noise.corrupt,
     "noise measure": noise.measure,
@@ -107,6 +109,7 @@ def _options(
 
 
 _groups = {
+    "dictionary": _new_app("Gazetteers from knowledge bases."),
     "noise": _new_app("Simulate or measure label noise."),
     "audit": _new_app("Find label issues, or diagnose a training run."),
 }

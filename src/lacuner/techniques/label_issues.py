@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.gazetteer.tables import escape_formula
 from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.atomic import atomic_write
@@ -209,12 +210,7 @@ def write_missing_names(issues: LabelIssues, path: Path) -> None:
     rows.writerow(("term", "label", "score", "mentions", "occurrences", "example"))
     for name in issues.missing_names():
         numbers = round(name.score, 4), len(name.mentions), name.occurrences
-        example = _escape_formula(context(name.mentions[0]))
-        rows.writerow((_escape_formula(name.text), _escape_formula(name.label), *numbers, example))
+        example = escape_formula(context(name.mentions[0]))
+        rows.writerow((escape_formula(name.text), escape_formula(name.label), *numbers, example))
     with atomic_write(path) as stream:
         stream.write(table.getvalue().encode("utf-8", "surrogatepass"))
-
-
-def _escape_formula(text: str) -> str:
-    """Keep spreadsheets from evaluating a cell; `annotate` ignores the leading space."""
-    return f" {text}" if text.startswith(("=", "+", "-", "@")) else text

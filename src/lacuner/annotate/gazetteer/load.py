@@ -75,7 +75,7 @@ def _find_format(file: Path, format: str | None) -> str:
     known = ", ".join(GAZETTEER_FORMATS)
     if format:
         raise GazetteerError(f"there is no dictionary format called {format!r} (there are {known})", file=file)
-    hint = "; save a spreadsheet as CSV" if name in _SPREADSHEETS else ""
+    hint = "; save a spreadsheet as CSV, or convert it with `lacuner dictionary build`" if name in _SPREADSHEETS else ""
     problem = f"the extension does not tell the format: name one of {known} (--dictionary-format){hint}"
     raise GazetteerError(problem, file=file)
 

@@ -252,6 +252,15 @@ def _read_sparql_rows(rows: Iterator[Row], header: list[str], builder: Gazetteer
         add_item(line, _cell(cells, item), _cell(cells, label), aliases, _cell(cells, kind), builder)
 
 
+def escape_formula(text: str) -> str:
+    """Keep spreadsheets from evaluating a cell; the space is ignored when the table is read.
+
+    >>> escape_formula("=1+1"), escape_formula("aspirin")
+    (' =1+1', 'aspirin')
+    """
+    return f" {text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
 def split_aliases(column: str, cell: str) -> list[str]:
     """The aliases in a cell, separated by `|`, or by commas in the columns of Wikidata's label service.
 

@@ -1,0 +1,84 @@
+"""SKOS thesauri and other concepts in JSON-LD. The file is read as a whole, as JSON demands."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lacuner.annotate.gazetteer.entries import last_segment
+from lacuner.annotate.knowledge.concepts import ALIAS, LABEL, Concept, KnowledgeFile, Name, add_ancestors
+from lacuner.annotate.knowledge.rdf_xml import NAMES, PARENTS, short_id
+
+MAX_CHARACTERS = 1 << 29
+_NAMES = {**NAMES, "name": LABEL, "alternateName": ALIAS}
+_CLASSES = ("@type", "type", "inScheme")
+
+
+def read_json_ld(file: KnowledgeFile) -> Iterator[Concept]:
+    """The nodes of a graph that have a name; with wanted classes, their ancestors are classes, too."""
+    return add_ancestors(_read_nodes, file) if file.wanted else _read_nodes(file)
+
+
+def _read_nodes(file: KnowledgeFile) -> Iterator[Concept]:
+    lines: list[str] = []
+    size = 0
+    for _, line in file.lines():
+        lines.append(line)
+        size += len(line)
+        if size > MAX_CHARACTERS:
+            raise file.error("this JSON-LD file is too large to be read: convert it to RDF/XML, which is streamed")
+    try:
+        content = json.loads("\n".join(lines))
+    except json.JSONDecodeError as error:
+        raise file.error(f"this is not JSON ({error.msg})", error.lineno) from error
+    except (RecursionError, ValueError) as error:
+        raise file.error("this JSON is nested too deeply, or has a number that is too long") from error
+    for node in _nodes(content):
+        id = node.get("@id", node.get("id"))
+        names = [name for key, value in node.items() if _local(key) in _NAMES for name in _literals(key, value)]
+        parents = tuple(short_id(parent) for parent in _references(node, PARENTS))
+        if isinstance(id, str) and (names or parents):
+            yield Concept(short_id(id), names, {short_id(name) for name in _references(node, _CLASSES)}, parents)
+        elif names:
+            file.skip("a node without @id")
+
+
+def _nodes(content: object) -> Iterator[Mapping[str, Any]]:
+    """All nodes, also those inside other nodes, without recursion."""
+    queue = [content]
+    while queue:
+        item = queue.pop(0) if len(queue) < 1000 else queue.pop()
+        if isinstance(item, list):
+            queue[:0] = item
+        elif isinstance(item, Mapping):
+            if "@value" not in item:
+                yield item
+            queue += [value for key, value in item.items() if key not in ("@context", "@value")]
+
+
+def _local(key: str) -> str:
+    return last_segment(key).rpartition(":")[2]
+
+
+def _literals(key: str, value: object) -> Iterator[Name]:
+    """The strings of a property: plain, with a language, or in a map from languages to strings."""
+    kind = _NAMES[_local(key)]
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, str):
+            yield Name(item, kind)
+        elif isinstance(item, Mapping) and "@value" in item:
+            if isinstance(item["@value"], str):
+                yield Name(item["@value"], kind, str(item.get("@language", "")))
+        elif isinstance(item, Mapping) and "@id" not in item:
+            for language, texts in item.items():
+                for text in texts if isinstance(texts, list) else [texts]:
+                    if isinstance(text, str):
+                        yield Name(text, kind, "" if language == "@none" else language)
+
+
+def _references(node: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
+    for key, value in node.items():
+        if key in keys or _local(key) in keys:
+            for item in value if isinstance(value, list) else [value]:
+                target = item.get("@id", item.get("id")) if isinstance(item, Mapping) else item
+                if isinstance(target, str):
+                    yield target if "://" in target else target.rpartition(":")[2]
