@@ -17,8 +17,11 @@ os.umask(_UMASK)  # there is no other way to ask for it
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A temporary file beside `path` that replaces it on success and is deleted on error; `-` is standard output."""
+def atomic_write(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[IO[bytes]]:
+    """A temporary file beside `path` that replaces it on success and is deleted on error; `-` is standard output.
+
+    Only the owner can read a `private` file, at any time.
+    """
     path = Path(path)
     if path == STANDARD_STREAM:
         yield sys.stdout.buffer
@@ -36,7 +39,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
-                os.chmod(part, 0o666 & ~_UMASK)
+                os.chmod(part, 0o600 if private else 0o666 & ~_UMASK)
                 os.replace(part, path)
             except BaseException:
                 with suppress(OSError):

@@ -7,7 +7,6 @@ names a file: the files of the page are loaded at start, and issues, sentences a
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -267,7 +266,8 @@ def open_address(folder: Path, host: str, port: int | None, allow_remote: bool =
             listener = listen(host, last, allow_remote=allow_remote)
     listener = listener or listen(host, port or 0, allow_remote=allow_remote)
     address = Address(listener, token, host)
-    _write_private(folder / _ADDRESS, json.dumps({"port": listener.getsockname()[1], "token": token}) + "\n")
+    with atomic_write(folder / _ADDRESS, private=True) as stream:
+        stream.write(json.dumps({"port": listener.getsockname()[1], "token": token}).encode() + b"\n")
     return address
 
 
@@ -282,11 +282,6 @@ def write_link(address: Address, folder: Path) -> Path:
     html = (
         f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}"><title>Review</title>'
     )
-    _write_private(path, f'{html}<a href="{url}">Review</a>\n')
+    with atomic_write(path, private=True) as stream:
+        stream.write(f'{html}<a href="{url}">Review</a>\n'.encode())
     return path
-
-
-def _write_private(path: Path, text: str) -> None:
-    with atomic_write(path) as stream:
-        os.fchmod(stream.fileno(), 0o600)
-        stream.write(text.encode())

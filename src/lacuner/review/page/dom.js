@@ -33,5 +33,5 @@ export function delay(milliseconds) {
 
 /** Move the focus to the question, so that a screen reader reads it; but never away from a field where somebody types. */
 export function focusQuestion() {
-  if (!document.activeElement?.matches("input, select")) byId("question").focus({ preventScroll: true });
+  if (!document.activeElement?.matches("input:not([type=checkbox]), select")) byId("question").focus({ preventScroll: true });
 }

@@ -264,14 +264,14 @@ const REPEATABLE = ["ArrowLeft", "ArrowRight", "j", "k"];
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  if (event.target.matches("input, select, textarea")) {
+  if (event.target.matches("input:not([type=checkbox]), select")) {
     if (event.key !== "Escape" && (event.key !== "Enter" || !event.target.matches("input"))) return;
     event.target.blur();
     focusQuestion();
     return;
   }
   const action = Object.hasOwn(keys, event.key) ? keys[event.key] : null;
-  if (!action || !app.summary) return;
+  if (!action || !app.summary || !byId("use-keys").checked) return;
   event.preventDefault();
   if (event.repeat && !REPEATABLE.includes(event.key)) return; // a key that is held down decides once
   action(event);
@@ -308,6 +308,8 @@ function connectButtons() {
     const [edge, step] = button.dataset.move.split(" ");
     button.addEventListener("click", () => move(edge, Number(step)));
   }
+  byId("use-keys").checked = remember("keys") ?? true; // speech input and some screen readers need them off
+  byId("use-keys").addEventListener("change", (event) => remember("keys", event.target.checked));
   byId("filter-form").addEventListener("submit", (event) => event.preventDefault());
   byId("filter-form").addEventListener("change", readFilters);
   let typing = 0;
