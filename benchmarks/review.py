@@ -9,7 +9,7 @@ of a gazetteer, no dev. Each arm spends the same budget of spans looked at, and 
 - `useful`: the same for the sentences that the queue puts first.
 
 OUT/rows.jsonl gets one row per arm and budget with F1 on test, of the model alone and with the gazetteer; rows that are
-there are not run again.
+there are not run again. `calibration.md` beside each queue compares the scores of the issues with how many are real.
 """
 
 import argparse
@@ -22,10 +22,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from benchmarks.first_hour import CORPORA, prepare, without_labels
 from lacuner.annotate import annotate, gazetteer_source
 from lacuner.audit.cross_fitting import CrossFitOptions
-from lacuner.audit.issues import LabelIssue
+from lacuner.audit.issues import KINDS, LabelIssue
 from lacuner.corpus import read
 from lacuner.data import Document, Span, Splits
 from lacuner.evaluate.scores import count_exact
@@ -59,6 +61,17 @@ def answer(issue: LabelIssue, gold: Sequence[Span]) -> tuple[Action, Span | None
         entity = max(touching, key=lambda span: min(span.end, issue.end) - max(span.start, issue.start))
         return "change", entity
     return {"missing": ("reject", None), "spurious": ("accept", None)}.get(issue.kind, ("change", None))  # type: ignore[return-value]
+
+
+def judge_queue(queue: ReviewQueue, gold: dict[str, Document], bins: int = 5) -> Iterator[str]:
+    """For each kind: number, mean score and share of real issues, in bins of equal size, most probable first."""
+    yield "| kind | issues | mean score | real |\n|---|---|---|---|"
+    for kind in KINDS:
+        issues = sorted((issue for issue in queue.issues if issue.kind == kind), key=lambda issue: -issue.score)
+        for part in np.array_split(np.arange(len(issues)), min(bins, len(issues))) if issues else ():
+            own = [issues[number] for number in part]
+            real = mean(answer(issue, gold[issue.doc_id].spans)[0] == "accept" for issue in own)
+            yield f"| {kind} | {len(own)} | {mean(issue.score for issue in own):.2f} | {real:.2f} |"
 
 
 def decide_issues(queue: ReviewQueue, gold: dict[str, Document], budget: int) -> list[Decision]:
@@ -99,6 +112,7 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
     review = options.out / f"{corpus}-{options.encoder}-{seed}"
     prepared = prepare_review(Splits(weak=weak), review, CrossFitOptions(config=models, folds=options.folds, seed=seed))
     queue = ReviewQueue(prepared.issues, prepared.documents, prepared.sentences, tuple(labels), prepared.facts)
+    (review / "calibration.md").write_text("\n".join(judge_queue(queue, gold)) + "\n")
     shuffled = random.Random(seed).sample(sorted(gold), len(gold))
     arms: dict[str, Callable[[int], list[Decision]]] = {
         "issues": lambda budget: decide_issues(queue, gold, budget),
