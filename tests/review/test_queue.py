@@ -122,6 +122,13 @@ def test_a_queue_survives_the_way_to_disk(tmp_path: Path) -> None:
     folder = save_queue(queue, tmp_path)
     assert open_queue(tmp_path) == queue
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "review").write_text("a file")
+    with pytest.raises(CorpusError, match="cannot write in this folder"):
+        save_queue(queue_of(), tmp_path)
 
 
 def test_missing_and_damaged_queues_are_errors(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from lacuner.audit.issues import label_issues
 from lacuner.corpus.jsonl import as_line
 from lacuner.data import Document, Splits
 from lacuner.review.build import build_queue, number_equal_ids, useful_sentences
-from lacuner.review.queue import FOLDER, ReviewQueue, save_queue
+from lacuner.review.queue import ReviewQueue, make_review_folder, save_queue
 from lacuner.training.run_folder import quiet
 
 MODELS = "models"
@@ -34,7 +34,7 @@ def prepare_review(
     models are kept in the folder as well: the same call, interrupted or not, trains none of them twice.
     """
     weak = number_equal_ids(splits.weak or ())
-    models = run_folder / FOLDER / MODELS / _fingerprint(weak, splits.dev or (), options)
+    models = make_review_folder(run_folder) / MODELS / _fingerprint(weak, splits.dev or (), options)
     fit = cross_fit(replace(splits, weak=weak), models, options, log)
     curve = fit.calibration
     base_rate = 0.5 if curve is None else curve.base_rate

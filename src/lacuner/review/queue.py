@@ -207,7 +207,7 @@ def save_queue(queue: ReviewQueue, run_folder: Path) -> Path:
     >>> open_queue(run).sentences == queue.sentences
     True
     """
-    folder = run_folder / FOLDER
+    folder = make_review_folder(run_folder)
     (folder / FACTS).unlink(missing_ok=True)  # a queue without it is not complete
     _write_rows(folder / ISSUES, (issue.as_json() for issue in queue.issues))
     _write_rows(folder / SENTENCES, map(_sentence_json, queue.sentences))
@@ -217,6 +217,16 @@ def save_queue(queue: ReviewQueue, run_folder: Path) -> Path:
         stream.write((json.dumps(facts, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass"))
     for name in (FACTS, ISSUES, SENTENCES, DOCUMENTS):
         (folder / name).chmod(0o600)
+    return folder
+
+
+def make_review_folder(run_folder: Path) -> Path:
+    """Create the folder of a review, unless it exists; only the owner can look into it."""
+    folder = run_folder / FOLDER
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CorpusError(f"cannot write in this folder: {error.strerror}", file=folder) from error
     return folder
 
 
