@@ -30,7 +30,9 @@ def test_commands_name_the_files_of_this_round(tmp_path: Path, monkeypatch: pyte
     assert next_folder(Path("run")) == Path("run-3"), "a folder that is there is not used again"
 
 
-@pytest.mark.parametrize("inputs", [{}, {"weak": ["/no/such/file"]}, {"weak": 7, "settings": None, "arguments": "x"}])
+@pytest.mark.parametrize(
+    "inputs", [{}, {"weak": ["/no/such/file", __file__]}, {"weak": 7, "settings": None, "arguments": "x"}]
+)
 def test_without_the_files_the_documents_of_the_queue_are_used(inputs: dict[str, object]) -> None:
     commands = plan_round(Path("run"), inputs)
     assert commands[0] == ["apply", "run", "run/review/documents.jsonl", "--out", "run/review/reviewed.jsonl"]

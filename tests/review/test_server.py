@@ -169,6 +169,13 @@ def test_a_repeated_request_is_answered_like_the_first(client: Client) -> None:
     assert [decision.action for decision in client.log.read()] == ["accept", "undo"]
 
 
+def test_an_undo_can_be_undone(client: Client) -> None:
+    client.post("decide", issue=client.queue.issues[0].id, action="accept")
+    client.post("undo")
+    assert client.post("undo", number=2)["summary"]["decided"] == 1
+    assert client.post("undo", number=99)["undone"] is None
+
+
 def test_decisions_of_other_processes_are_seen(client: Client) -> None:
     version = client.post("summary")["version"]
     assert client.post("summary", version=version) == {"version": 0}

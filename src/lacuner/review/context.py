@@ -6,6 +6,7 @@ All strings are made visible (`escape_control_characters`), which keeps their le
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any
 
 from lacuner.corpus.words import split_words, words_touching
@@ -89,7 +90,7 @@ def show_evidence(
 
 
 def _number(value: Any) -> float | int | None:
-    return value if isinstance(value, int | float) else None
+    return value if isinstance(value, int | float) and isfinite(value) else None
 
 
 def _rows(value: Any) -> list[dict[str, Any]]:

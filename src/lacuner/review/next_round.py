@@ -46,9 +46,10 @@ def plan_round(run: Path, inputs: Mapping[str, Any]) -> list[Command]:
     >>> [shlex.join(command) for command in plan_round(Path("runs/a-2"), inputs)][1]
     'train --weak runs/a-2/review/reviewed.jsonl --out runs/a-3'
     """
-    weak = [path for path in _strings(inputs.get("weak")) if Path(path).exists()]
-    reading = _strings(inputs.get("arguments"))
-    if not weak:  # they have moved, or came from a pipe; the queue has the same documents
+    weak, reading = _strings(inputs.get("weak")), _strings(inputs.get("arguments"))
+    if not weak or not all(
+        Path(path).exists() for path in weak
+    ):  # they have moved, or came from a pipe; the queue has the same documents
         weak, reading = [str(run / FOLDER / DOCUMENTS)], []
     reviewed, following = str(run / FOLDER / REVIEWED), str(next_folder(run))
     options = ["--dev", _relative(str(inputs["dev"]))] if inputs.get("dev") else []
@@ -98,14 +99,15 @@ def _relative(path: str) -> str:
 class NextRound:
     """Runs commands one after the other in the background, and knows how far they are.
 
-    `plan` gives the commands each time they are shown or started: after a failure, they name another folder.
+    `plan` gives the commands each time they are shown or started: after a failure, they name another folder. They are
+    run by `program`; `-P` keeps Python from importing modules of the current folder.
 
     >>> NextRound(lambda: []).progress()
     {'state': 'not started', 'command': 0, 'commands': 0, 'line': ''}
     """
 
     def __init__(
-        self, plan: Callable[[], Sequence[Command]], program: Sequence[str] = (sys.executable, "-m", "lacuner")
+        self, plan: Callable[[], Sequence[Command]], program: Sequence[str] = (sys.executable, "-P", "-m", "lacuner")
     ) -> None:
         self._plan, self._program = plan, list(program)
         self._commands: list[Command] = []
@@ -155,6 +157,8 @@ class NextRound:
             [*self._program, *command], encoding="utf-8", errors="replace", start_new_session=True, **pipes
         ) as child:
             self._child = child
+            if self._state != "running":  # stopped meanwhile
+                child.terminate()
             for line in child.stdout or ():
                 if line.strip():
                     self._line = line.strip()[:_MAX_LINE]

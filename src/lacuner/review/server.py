@@ -32,7 +32,6 @@ PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 FILES = {f"/{file.name}": file for file in sorted(PAGE.iterdir()) if file.suffix in MEDIA_TYPES}
 FILES["/"] = FILES.pop("/index.html")
-MAX_BODY = 1_000_000
 _ADDRESS = "server.json"
 
 Row = Mapping[str, Any]
@@ -97,12 +96,8 @@ def _api_route(answer: Callable[[Review, Row], Answer], review: Review) -> Calla
 
 
 def answer_summary(review: Review, row: Row) -> Answer:
-    """Counts and precision; only `version` if nothing has changed since the page's version.
-
-    `issue`: also whether that issue is still as the page knows it.
-    """
-    session = review.session
-    summary = session.summary()
+    """Counts and precision; only `version` if nothing has changed since the page's version."""
+    summary = review.session.summary()
     if row.get("version") == summary["version"]:
         return {"version": summary["version"]}
     return {"version": summary["version"], "summary": summary}
@@ -163,6 +158,8 @@ def answer_undo(review: Review, row: Row) -> Answer:
     undone = session.undo(_number(row, "number"), _text(row, "tab") or "")
     if undone is None:
         return _with_summary(review, undone=None)
+    if not undone.edits:  # an undo itself
+        return _with_summary(review, undone={"action": undone.action, "count": 0, "spans": []})
     edit = undone.edits[0]
     spans = [session.span_json(span) for span in edit.spans]
     facts: Answer = {"undone": {"action": undone.action, "count": len(undone.edits), "spans": spans}}

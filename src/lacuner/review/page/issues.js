@@ -79,7 +79,8 @@ export class IssueMode {
     if (!view) {
       const { issues, decided, settled, skipped } = this.app.summary;
       const isFiltered = decided + settled + skipped < issues;
-      byId("question").replaceChildren(isFiltered ? "No issue matches the filter." : "All issues are decided.");
+      const message = isFiltered ? "No issue matches the filter." : "All issues are decided.";
+      byId("question").replaceChildren(issues ? message : "There are no label issues in this queue.");
       byId("facts").textContent = isFiltered ? "" : "Press n for the next round, or u to undo.";
       focusQuestion();
       return;
