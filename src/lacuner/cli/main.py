@@ -21,6 +21,7 @@ from lacuner.cli import (
     check,
     convert,
     dictionary,
+    distil,
     evaluate,
     export,
     noise,
@@ -49,6 +50,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate.evaluate,
     "apply": apply.apply,
     "export": export.export,
+    "distil": distil.distil,
     "bench": bench.bench,
     "audit issues": queue.issues,
     "audit sample": queue.sample,
@@ -63,7 +65,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
-RESUMABLE = ("train", "audit issues", "pretrain", "bench")
+RESUMABLE = ("train", "distil", "audit issues", "pretrain", "bench")
 SEVERAL_PROCESSES = ("train", "pretrain")
 """Commands that `torchrun -m lacuner` runs in several processes."""
 

@@ -1,0 +1,190 @@
+"""Distil a tagger into another encoder: pre-trained quality at the speed of a small model.
+
+What it does: the teacher predicts unlabeled text, and a student learns its probabilities for every word, or for every
+    span. If the student has another kind of head, it learns the teacher's predictions as labels instead. The gazetteer
+    of the teacher passes to the student. Some texts are held out: they show how far student and teacher agree and,
+    without dev, select the best epoch.
+Assumes: that the text is like the text in which entities are to be found. The teacher's mistakes are learned, too.
+Departs from the authors: soft labels of all positions instead of the logits, no temperature, no gold.
+Reference: Hinton, Vinyals and Dean (2015), "Distilling the knowledge in a neural network".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lacuner.config import Config
+from lacuner.data import Document, Lost
+from lacuner.errors import ConfigError
+from lacuner.evaluate.scores import Count, count_exact
+from lacuner.models.config import MAX_SPAN_WIDTH, EncoderConfig
+from lacuner.models.encoders import open_encoder
+from lacuner.models.heads import build_head
+from lacuner.models.heads.crf import tag_marginals
+from lacuner.models.inference import probabilities, score_corpus
+from lacuner.models.model import Model
+from lacuner.models.ragged import offsets_of, run_positions
+from lacuner.models.storage import fingerprint, load, save
+from lacuner.models.tagger import Tagger
+from lacuner.models.targets import choose_span_width
+from lacuner.models.types import CRFScores, HasThreshold, SpanScores
+from lacuner.models.windows import Sentences, cut_sentences
+from lacuner.techniques.distillation import distillation_step, soft_label_set
+from lacuner.training.config import TrainConfig
+from lacuner.training.dataset import TrainingSet, training_set
+from lacuner.training.identity import run_identity, set_complete, sort_documents
+from lacuner.training.run_folder import Run, quiet
+from lacuner.training.stage import Selection, train_stage
+from lacuner.training.steps import Step, loss_step
+
+HELD_OUT_EVERY, MAX_HELD_OUT = 10, 500
+"""Every tenth document is held out, at most 500."""
+
+
+class DistilConfig(Config):
+    """Settings of `lacuner distil`."""
+
+    encoder: EncoderConfig = EncoderConfig(name="tiny")
+    head: Literal["token", "crf", "span", "entity_type"] | None = None
+    """Head of the student. None: that of the teacher, or a token classifier if the teacher has a CRF."""
+    train: TrainConfig = TrainConfig()
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """A finished distillation."""
+
+    tagger: Tagger
+    run: Run
+    agreement: Count
+    """Spans of the student's model compared with those of the teacher's on held-out text."""
+
+
+def distil(
+    teacher: str | PathLike[str],
+    docs: Sequence[Document],
+    out: str | PathLike[str],
+    config: DistilConfig | None = None,
+    *,
+    dev: Sequence[Document] | None = None,
+    seed: int = 1,
+    log: Callable[[str], None] = quiet,
+) -> Distilled:
+    """Train a student on unlabeled text that a teacher labels; an interrupted run resumes, a finished one is loaded.
+
+    Args:
+        teacher: run folder or model folder.
+        docs: documents, whose labels are ignored.
+        out: run folder of the student.
+        config: encoder, head and training of the student.
+        dev: gold annotations for early stopping and tuning; without them, held-out predictions of the teacher are used.
+        seed: random seed.
+        log: receives one line per epoch.
+    """
+    config = config if config is not None else DistilConfig()
+    source = load(teacher)
+    if not isinstance(source, Tagger):
+        raise ConfigError("this run only looks names up: it has no model to learn from", file=Path(teacher))
+    bare = (replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in docs)
+    texts = sort_documents(set_complete(bare, False))
+    gold = sort_documents(set_complete(dev, True)) if dev else []
+    if len(texts) < 2:
+        raise ConfigError("distillation needs at least two texts (--text): one is held out")
+    identity = run_identity("distil", seed, config, {"text": texts, **({"dev": gold} if gold else {})})
+    run = Run(out, {**identity, "teacher": fingerprint(teacher)}, log)
+    with run.locked():
+        held_out = np.zeros(len(texts), dtype=bool)
+        held_out[: HELD_OUT_EVERY * MAX_HELD_OUT : HELD_OUT_EVERY] = True
+        reference = [
+            replace(doc, complete=True)
+            for doc in Tagger(source.model).predict([doc for doc, held in zip(texts, held_out, strict=True) if held])
+        ]
+        if run.finished:
+            log("this run is already finished")
+            tagger = load(run.model_folder)
+            assert isinstance(tagger, Tagger)
+        else:
+            kept = [doc for doc, held in zip(texts, held_out, strict=True) if not held]
+            tagger = Tagger(_train(source.model, kept, gold or reference, config, run), source.gazetteer)
+            save(tagger, run.model_folder)
+        agreement = count_exact(reference, list(Tagger(tagger.model).predict(reference)))
+        if not run.finished:
+            run.finish({"labels": list(tagger.labels), "agreement": {"f1": agreement.f1, "documents": len(reference)}})
+    return Distilled(tagger, run, agreement)
+
+
+def _train(teacher: Model, docs: Sequence[Document], dev: Sequence[Document], config: DistilConfig, run: Run) -> Model:
+    """Train the student on the teacher's probabilities, or on its predictions if their heads differ."""
+    own = teacher.head.config()
+    kind = config.head or ("token" if own["kind"] == "crf" else own["kind"])
+    soft = kind == own["kind"] != "crf" or (kind, own["kind"]) == ("token", "crf")
+    labeled = [replace(doc, complete=True) for doc in docs]
+    if not soft:
+        labeled = [replace(doc, complete=True) for doc in Tagger(teacher).predict(docs)]
+    torch.manual_seed(run.seed_for("weights", "model"))
+    encoder = open_encoder(config.encoder, docs)
+    settings: dict[str, Any] = {**own, "kind": kind} if soft else {"kind": kind, "labels": own["labels"]}
+    if not soft and kind == "span":
+        annotations = cut_sentences(labeled, encoder, Lost()).annotations
+        settings["widths"] = min(choose_span_width(annotations), MAX_SPAN_WIDTH)
+    student = Model(encoder, build_head(settings, encoder.width))
+    lost = Lost()
+    data = training_set(student, labeled, lost)
+    what = "probabilities" if soft else "predictions"
+    run.log(f"distil: learning the teacher's {what} for {len(docs):,} documents: {lost}")
+    step: Step
+    if soft:
+        probs = align_words(teacher_probs(teacher, docs), data.sentences)
+        data = _with_probs(data, probs, weight_types=kind != "token")
+        step = loss_step(data) if kind == "token" else distillation_step(data)
+    else:
+        step = loss_step(data)
+    run.plan({"train": config.train.epochs})
+    selection = Selection(dev, "dev" if isinstance(student.head, HasThreshold) else "argmax")
+    return train_stage(data, lambda _: step, config.train, run, selection).model
+
+
+def teacher_probs(teacher: Model, docs: Sequence[Document]) -> Tensor:
+    """Probabilities of every word of the documents, `[words, classes]` or `[words, widths, classes]`.
+
+    A word's come from the window that owns it. Spans that reach beyond that window are NaN.
+    """
+    sentences = cut_sentences(docs, teacher.encoder)
+    features = teacher.encoder.prepare(sentences.words)
+    scores = score_corpus(teacher, features, _probs_of)
+    starts = np.array([window.start for window in sentences.windows])
+    own = np.array([(window.own_start, window.own_end) for window in sentences.windows]).reshape(-1, 2)
+    rows = run_positions(offsets_of(features.lengths)[:-1] + own[:, 0] - starts, own[:, 1] - own[:, 0])
+    return scores[torch.from_numpy(rows)]
+
+
+def _probs_of(scores: Any) -> Tensor:
+    if isinstance(scores, CRFScores):
+        return tag_marginals(scores)
+    probs = probabilities(scores)
+    return probs.masked_fill(~scores.mask.unsqueeze(-1), torch.nan) if isinstance(scores, SpanScores) else probs
+
+
+def align_words(probs: Tensor, sentences: Sentences) -> Tensor:
+    """Rows of all words of documents, one after another, as rows of the words of (overlapping) windows."""
+    last = np.zeros(int(sentences.document.max(initial=-1)) + 1, dtype=np.int64)
+    for number, window in zip(sentences.document.tolist(), sentences.windows, strict=True):
+        last[number] = window.end
+    first = offsets_of(last)[sentences.document]
+    edges = np.array([(window.start, window.end) for window in sentences.windows]).reshape(-1, 2)
+    return probs[torch.from_numpy(run_positions(first + edges[:, 0], edges[:, 1] - edges[:, 0]))]
+
+
+def _with_probs(data: TrainingSet, probs: Tensor, weight_types: bool) -> TrainingSet:
+    """A training set with soft labels; what the teacher could not score is unknown."""
+    scored = ~probs.isnan().any(dim=-1)
+    targets = replace(data.targets, known=data.targets.known & scored)
+    return soft_label_set(replace(data, targets=targets), data.model, probs.nan_to_num(), weight_types)
