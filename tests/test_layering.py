@@ -166,6 +166,7 @@ LAZY = """
 import sys
 import lacuner, lacuner.corpus, lacuner.evaluate, lacuner.noise, lacuner.cli.main
 heavy = {"torch", "transformers", "spacy", "srsly", "pyarrow", "zstandard", "matplotlib", "pandas", "sklearn"}
+heavy |= {"fastapi", "starlette", "uvicorn", "prometheus_client"}
 print(*sorted(heavy & set(sys.modules)))
 """
 

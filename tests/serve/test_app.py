@@ -261,6 +261,8 @@ def test_the_demo_page(client: TestClient) -> None:
 def test_a_wrong_form_is_explained_on_the_page(client: TestClient, body: str) -> None:
     answer = client.post("/", content=body, headers={"content-type": "application/x-www-form-urlencoded"})
     assert answer.status_code == 422 and "not a text with a threshold between 0 and 1" in answer.text
+    if "threshold" in body:
+        assert "\na</textarea>" in answer.text, "the text is still there"
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -8,8 +8,10 @@ import re
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvicorn
 
 from benchmarks.serve_load import (
     BAD_REQUESTS,
@@ -22,6 +24,9 @@ from benchmarks.serve_load import (
 )
 from lacuner.data import Document
 from lacuner.models.storage import load, save
+from lacuner.serve import server as server_module
+from lacuner.serve.security import listen
+from lacuner.serve.server import TimedProtocol
 from tests.demo_corpus import demo_corpus
 from tests.models.test_tagger import new_tagger
 
@@ -121,3 +126,46 @@ def test_bad_clients_get_4xx_and_disturb_nobody(folder: Path, docs: list[Documen
     }  # fmt: skip
     assert (outcome.lost, outcome.wrong, outcome.unconnected, set(outcome.statuses)) == (0, 0, 0, {200})
     assert "Traceback" not in "".join(server.log)
+
+
+def test_a_model_that_cannot_be_loaded_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError) as failed, start_server(tmp_path / "nowhere", "--workers", "2"):
+        pass
+    assert str(failed.value).splitlines()[-1] == f"lacuner: {tmp_path / 'nowhere'}: this folder contains no model"
+
+
+def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a request gets 408, also as the second one of a connection; a connection without one is closed."""
+    monkeypatch.setattr(server_module, "HEADER_SECONDS", 0.2)
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+
+    async def send(*pieces: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for piece in pieces:
+            writer.write(piece)
+            await asyncio.sleep(0.1)
+        answer = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        return answer
+
+    async def scenario() -> list[bytes]:
+        config = uvicorn.Config(hello, interface="asgi3", http=TimedProtocol, lifespan="off", log_level="error")
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        whole, half = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HT"
+        answers = await asyncio.gather(send(half), send(), send(whole, half), send(half, whole[len(half) :], half))
+        server.should_exit = True
+        await task
+        return answers
+
+    first, empty, second, slow_but_whole = asyncio.run(scenario())
+    assert first.startswith(b"HTTP/1.1 408") and empty == b""
+    for answer in (second, slow_but_whole):
+        assert answer.startswith(b"HTTP/1.1 200") and answer.count(b"HTTP/1.1 408") == 1
+
+
+async def hello(_: Any, receive: Any, send: Any) -> None:
+    await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"hi"})

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import parse_qs
@@ -268,6 +269,8 @@ def _answer(doc: Document) -> dict[str, Any]:
 
 async def _answer_form(service: Service, body: bytes) -> HTMLResponse:
     """The demo page with the entities of a submitted text."""
+    text = written = ""
+    render = partial(render_demo, _title(service), service.labels)
     try:
         fields = parse_qs(body.decode(), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=2)
         [text], [written] = fields["text"], fields.get("threshold", [""])
@@ -276,11 +279,10 @@ async def _answer_form(service: Service, body: bytes) -> HTMLResponse:
             raise ValueError
     except (ValueError, KeyError):
         problem = "This is not a text with a threshold between 0 and 1."
-        return HTMLResponse(render_demo(_title(service), service.labels, problem=problem), 422)
+        return HTMLResponse(render(text=text, threshold=written, problem=problem), 422)
     text = text.replace("\r\n", "\n")  # browsers send line breaks of a form as CRLF
     [doc] = await service.predict([text], threshold)
-    page = await asyncio.to_thread(render_demo, _title(service), service.labels, doc, written)
-    return HTMLResponse(page)
+    return HTMLResponse(await asyncio.to_thread(render, doc, threshold=written))
 
 
 async def _explain_http_error(_: Request, error: Exception) -> JSONResponse:

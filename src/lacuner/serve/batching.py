@@ -17,8 +17,9 @@ from typing import Any, Protocol
 from lacuner.data import Document
 
 BATCH_CHARACTERS = 20_000
-"""Characters that are predicted together, at most, unless one request has more. A larger batch is not faster, and
-whoever comes next waits for it."""
+"""Characters that are predicted together, at most, unless one request has more. A larger batch is a little faster, but
+whoever comes next waits for it. (Demo texts, `tiny`, per second of processor time: 300 one by one, 2,300 in batches of
+20,000 characters, 2,700 in batches of 80,000.)"""
 
 
 class Predictor(Protocol):

@@ -16,9 +16,15 @@ from lacuner.serve.security import HEADERS
 
 
 def render_demo(
-    title: str, labels: Sequence[str], doc: Document | None = None, threshold: str = "", problem: str = ""
+    title: str,
+    labels: Sequence[str],
+    doc: Document | None = None,
+    *,
+    text: str = "",
+    threshold: str = "",
+    problem: str = "",
 ) -> str:
-    """The page, with the entities of a document if there is one.
+    """The page, with what was submitted, and with the entities of a document if there is one.
 
     >>> "<form" in render_demo("run", ["PLACE"]) and "<script" not in render_demo("run", ["PLACE"])
     True
@@ -28,7 +34,7 @@ def render_demo(
         Path(__file__).with_name("demo.html.jinja"),
         labels,
         title=title,
-        text="" if doc is None else doc.text,
+        text=text if doc is None else doc.text,
         threshold=threshold,
         problem=problem,
         segments=None if doc is None else split_at_spans(doc.text, doc.spans),

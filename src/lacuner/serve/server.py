@@ -10,11 +10,12 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import connection, get_context
+from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,8 @@ DRAIN_SECONDS = 1.0
 """Time between SIGTERM and the end of listening, in which `/health` says 503 and every answer closes its connection."""
 LAST_REQUEST_SECONDS = 0.5
 """Time between the end of listening and the closing of idle connections: requests that are on their way arrive."""
-RESTART_SECONDS = 1.0
-"""Least time between two starts of a worker that dies."""
+RESTART_SECONDS = 5.0
+"""Least time between two starts of a worker: one that dies at once is not started all the time."""
 
 Log = Callable[[str], None]
 
@@ -177,12 +178,11 @@ def run_workers(settings: ServiceSettings, listener: socket.socket, workers: int
             if not stopping:
                 log(f"{workers} workers are ready: {', '.join(str(worker.pid) for worker in pool)}")
             while not stopping:
-                connection.wait([worker.sentinel for worker in pool], timeout=0.2)
+                time.sleep(0.2)
                 for place, worker in enumerate(pool):
-                    if not worker.is_alive and not stopping:
-                        log(f"worker {worker.pid} {worker.describe_end()}: a new one is started")
+                    if not worker.is_alive and time.monotonic() > worker.started + RESTART_SECONDS:
+                        log(f"worker {worker.pid} {worker.describe_end()}; a new one is started")
                         worker.forget_metrics()
-                        time.sleep(max(0.0, worker.started + RESTART_SECONDS - time.monotonic()))
                         pool[place] = _Worker(settings, listener, log)
         finally:
             listener.close()  # with the copies of the workers; otherwise connections would wait for nobody
@@ -212,10 +212,6 @@ class _Worker:
         return self._process.pid or 0
 
     @property
-    def sentinel(self) -> int:
-        return self._process.sentinel
-
-    @property
     def is_alive(self) -> bool:
         return self._process.is_alive()
 
@@ -234,8 +230,14 @@ class _Worker:
             raise LacunerError(problem)
 
     def describe_end(self) -> str:
+        """How the worker ended, and why, if it said so."""
         status = self._process.exitcode or 0
-        return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        end = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        with suppress(EOFError):
+            while self._messages.poll():
+                if problem := self._messages.recv():
+                    return f"{end} ({problem})"
+        return end
 
     def forget_metrics(self) -> None:
         """Drop the gauges of a worker that has died; its counters stay in the sums."""
@@ -259,6 +261,7 @@ def _worker_main(settings: ServiceSettings, listener: socket.socket, log: Log, m
         run_worker(settings, listener, log, lambda: messages.send(None))
     except LacunerError as error:
         messages.send(str(error))
+        sys.exit(2)
 
 
 def serve(settings: ServiceSettings, listener: socket.socket, workers: int, log: Log) -> None:
