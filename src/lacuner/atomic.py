@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,8 @@ from lacuner.errors import CorpusError
 
 STANDARD_STREAM = Path("-")
 """The name of standard input or standard output in place of a file."""
+TEMPORARY = ".temporary"
+"""The folder, in a run folder, of data that is needed only while the run is running."""
 _UMASK = os.umask(0o077)
 os.umask(_UMASK)  # there is no other way to ask for it
 
@@ -76,6 +79,26 @@ def _open_part(path: Path) -> tuple[Path, int]:
             raise
     part = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
     return part, os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+@contextmanager
+def temporary_folder(parent: Path) -> Iterator[Path]:
+    """A folder for data that others must not read. If the process is killed, the next one with this parent removes it.
+
+    The caller holds the lock of the parent.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as parent, temporary_folder(Path(parent)) as folder:
+    ...     folder.name, oct(folder.stat().st_mode)
+    ('.temporary', '0o40700')
+    """
+    folder = parent / TEMPORARY
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def append_line(path: str | os.PathLike[str], line: bytes) -> None:

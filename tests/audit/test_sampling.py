@@ -22,7 +22,11 @@ from tests.hostile.test_html import HOSTILE, Page
 def test_several_recipes_in_one_audit(corpus: Corpus, tmp_path: Path) -> None:
     weak, gold = corpus
     plans = plan_trainings(["negative_sampling", "nrces"], ["train.epochs=1", "rate=0.5"])
-    found = audit_sampling(plans, Splits(weak=weak, gold=gold, dev=gold[:5]), limit=10)
+    left_by_a_killed_audit = tmp_path / ".temporary" / "0" / "label_issues.jsonl"
+    left_by_a_killed_audit.parent.mkdir(parents=True)
+    left_by_a_killed_audit.write_text("private")
+    found = audit_sampling(plans, Splits(weak=weak, gold=gold, dev=gold[:5]), limit=10, folder=tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [".lock"], "nothing of the trainings is left"
     assert found.rate == 0.5 and found.odds.missampling == sampling_odds(weak, gold, 0.5).missampling
     one, two = found.trainings
     assert one.epochs[0].keys() == {"stage", "epoch", "loss", "dev_f1", "missampling", "uncertainty"}

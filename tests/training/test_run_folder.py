@@ -18,6 +18,7 @@ import pytest
 import torch
 
 from lacuner import atomic as files
+from lacuner.atomic import temporary_folder
 from lacuner.config import load_config
 from lacuner.data import Splits
 from lacuner.errors import ConfigError, LacunerError
@@ -156,13 +157,13 @@ def test_private_text_of_a_killed_run_is_removed_by_the_next(tmp_path: Path) -> 
     """What a killed process leaves is inside the run folder, and only its owner can read it."""
     run = Run(tmp_path / "run", {"seed": 1})
     with run.locked():
-        context = run.temporary_folder()
+        context = temporary_folder(run.folder)
         folder = context.__enter__()  # as after a kill, nobody leaves it
         (folder / "weak.jsonl").write_text("private")
     assert folder.is_relative_to(tmp_path / "run") and stat.S_IMODE(folder.stat().st_mode) == 0o700
     with Run(tmp_path / "run", {"seed": 1}).locked():
         assert not folder.exists()
-        with run.temporary_folder() as folder:
+        with temporary_folder(run.folder) as folder:
             assert folder.is_dir()
         assert not folder.exists()
 

@@ -2,13 +2,15 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lacuner.atomic import temporary_folder
 from lacuner.audit.probes import (
     CallbackList,
     MissamplingProbe,
@@ -22,6 +24,7 @@ from lacuner.audit.sparsity import SamplingOdds, Sparsity, clean_bound, min_word
 from lacuner.config import Config, load_config
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
+from lacuner.processes import lock_folder
 from lacuner.recipes import RECIPES
 from lacuner.recipes.negative_sampling import Config as SamplingConfig
 from lacuner.trainer.train import check_needs, train
@@ -123,6 +126,7 @@ def audit_sampling(
     seed: int = 1,
     limit: int = 200,
     log: Callable[[str], None] = quiet,
+    folder: Path | None = None,
 ) -> SamplingAudit:
     """Train each plan on `splits.weak` with probes that see `splits.gold`; the models are not kept.
 
@@ -133,6 +137,8 @@ def audit_sampling(
         seed: of the trainings and of the selection.
         limit: number of entities to track.
         log: receives progress messages.
+        folder: where the trainings write while they run; by default a folder of the system for temporary files. What a
+            killed audit has left there is removed by the next one with the same folder.
     """
     if splits.weak is None or splits.gold is None:
         raise ConfigError("an audit needs weak labels and gold for the same texts (--weak, --gold)")
@@ -140,9 +146,11 @@ def audit_sampling(
     unlabeled = find_unlabeled(splits.weak, splits.gold)
     tracked = select_entities(unlabeled, texts, limit, seed)
     trainings = []
-    for plan in plans:
-        log(f"{plan.name}: tracking {len(tracked):,} of {len(unlabeled):,} unlabeled entities")
-        trainings.append(_train_with_probes(plan, splits, MissamplingProbe(gold), SpanProbe(tracked), seed, log))
+    with _working_folder(folder) as place:
+        for number, plan in enumerate(plans):
+            log(f"{plan.name}: tracking {len(tracked):,} of {len(unlabeled):,} unlabeled entities")
+            probes = MissamplingProbe(gold), SpanProbe(tracked)
+            trainings.append(_train_with_probes(plan, splits, probes, place / str(number), seed, log))
     configs = [plan.config for plan in plans if isinstance(plan.config, SamplingConfig)]
     rate = (configs[0] if configs else SamplingConfig()).rate
     max_width = getattr(getattr(plans[0].config, "head", None), "width", None) if plans else None
@@ -150,20 +158,29 @@ def audit_sampling(
     return SamplingAudit(trainings, tracked, len(unlabeled), sparsity(splits.gold), odds, rate, seed)
 
 
+@contextmanager
+def _working_folder(folder: Path | None) -> Iterator[Path]:
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="lacuner-") as place:
+            yield Path(place)
+    else:
+        with lock_folder(folder), temporary_folder(folder) as inside:
+            yield inside
+
+
 def _train_with_probes(
     plan: Plan,
     splits: Splits,
-    missampling: MissamplingProbe,
-    spans: SpanProbe,
+    probes: tuple[MissamplingProbe, SpanProbe],
+    run: Path,
     seed: int,
     log: Callable[[str], None],
 ) -> ProbedTraining:
+    missampling, spans = probes
     roles: tuple[str, ...] = (*RECIPES[plan.recipe].NEEDS, "dev")
     needed = Splits(**{role: getattr(splits, role) for role in roles})
-    with tempfile.TemporaryDirectory(prefix="lacuner-") as folder:
-        run = Path(folder) / "run"
-        train(plan.recipe, needed, run, plan.config, seed, log, callback=CallbackList(missampling, spans))
-        rows = read_metrics(run)
+    train(plan.recipe, needed, run, plan.config, seed, log, callback=CallbackList(missampling, spans))
+    rows = read_metrics(run)
     last_stage = rows[-1]["stage"]  # which trains the final model
     sampled = {(row["stage"], row["epoch"]): row for row in missampling.rows}
     epochs = []

@@ -42,7 +42,7 @@ def sampling(
     recipes, settings, names = recipe or ["negative_sampling"], set_ or [], follow or []
     plans = plan_trainings(recipes, settings)
     files = {role: [path] for role, path in (("weak", weak), ("gold", gold), ("dev", dev)) if path is not None}
-    audit = audit_sampling(plans, Splits(**read_splits(files, inputs)), names, seed, log=log)
+    audit = audit_sampling(plans, Splits(**read_splits(files, inputs)), names, seed, log=log, folder=out)
     options = to_arguments({**files, "recipe": recipes, "follow": names, "set": settings, "seed": [seed], "out": [out]})
     write_audit(audit, out, shlex.join(["lacuner", "audit", "sampling", *options]))
     if json:

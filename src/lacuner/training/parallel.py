@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from lacuner.atomic import temporary_folder
 from lacuner.config import Config
 from lacuner.corpus.jsonl import write_jsonl
 from lacuner.data import Lost, Splits
@@ -47,7 +48,7 @@ def train_members(
 def _train_in_processes(
     recipe: str, splits: Splits, config: Config, run: Run, stages: Mapping[int, str], workers: int
 ) -> None:
-    with run.temporary_folder() as folder:
+    with temporary_folder(run.folder) as folder:
         splits_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
         files = {role: str((folder / f"{role}.jsonl").resolve()) for role in splits_by_role}
         for role, docs in splits_by_role.items():

@@ -24,7 +24,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import TEMPORARY, atomic_write
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.storage import CONFIG
 from lacuner.processes import lock_folder
@@ -33,8 +33,6 @@ from lacuner.training.distributed import bytes_of_first, is_first, value_of_firs
 from lacuner.training.plan import EpochReport, Plan
 
 Row = dict[str, Any]
-TEMPORARY = ".temporary"
-"""The folder, in a run folder, of data that is needed only while the run is running."""
 _LIBRARIES = ("lacuner", "torch", "numpy", "safetensors", "transformers", "tokenizers")
 
 
@@ -178,16 +176,6 @@ class Run:
                 file.unlink(missing_ok=True)
             shutil.rmtree(self.folder / TEMPORARY, ignore_errors=True)
             yield
-
-    @contextmanager
-    def temporary_folder(self) -> Iterator[Path]:
-        """A folder for data that others must not read. If the process is killed, the next one removes it."""
-        folder = self.folder / TEMPORARY
-        folder.mkdir(mode=0o700)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def stage(self, name: str) -> Stage:
         """A stage by its name, such as `train` or `models/3`, with its checkpoint or result if there is one."""
