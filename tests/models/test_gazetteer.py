@@ -119,3 +119,47 @@ def test_merging_equals_the_definition(matches: list[Span], predicted: list[Span
 def test_labels_are_renamed_with_those_of_the_documents() -> None:
     renamed = TaggerGazetteer(ENTRIES, stop=["Moss"]).rename_labels({"DRUG": "Chemical"})
     assert renamed.labels == ("Chemical", "LOC", "PER") and renamed.stop == ("Moss",)
+
+
+def test_gazetteers_with_different_options_keep_their_own(tmp_path: Path) -> None:
+    """One file of weak labels was made with `--case exact`, the other with the default and a stop list."""
+    write_sidecar(
+        TaggerGazetteer([Entry("aspirin", "DRUG"), Entry("Halden", "LOC")], case="exact"), tmp_path / "a.jsonl"
+    )
+    second = TaggerGazetteer([Entry("Moss", "LOC"), Entry("Vorn", "LOC"), Entry("Halden", "PER")], stop=["vorn"])
+    write_sidecar(second, tmp_path / "b.jsonl")
+    joined = read_sidecars([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    assert joined is not None and len(joined) == 4, "Halden is in the first"
+    doc = Document("1", "Aspirin and aspirin, MOSS, Halden, HALDEN, Vorn.")
+    assert [(doc.text[s.start : s.end], s.label) for s in joined.find(doc)] == [
+        *(("aspirin", "DRUG"), ("MOSS", "LOC"), ("Halden", "LOC")),
+    ]
+    again = parse_gazetteer(joined.to_json(), Path("x"))
+    assert again.find(doc) == joined.find(doc) and again.sha256 == joined.sha256
+    assert again.labels == ("DRUG", "LOC")
+    renamed = again.rename_labels({"LOC": "PLACE"}).extend([Entry("Oslo", "PLACE"), Entry("moss", "X")])
+    assert renamed.labels == ("DRUG", "PLACE") and [part.case for part in renamed.parts] == ["exact", "smart"]
+
+
+def test_gazetteers_with_the_same_options_are_one(tmp_path: Path) -> None:
+    one, two = TaggerGazetteer(ENTRIES[:1]), TaggerGazetteer(ENTRIES[:2])
+    assert one.join(two).others == () and one.join(two).to_json() == two.to_json()
+
+
+def test_matches_of_gazetteers_do_not_overlap() -> None:
+    joined = TaggerGazetteer([Entry("New Vorn", "LOC")], case="exact").join(
+        TaggerGazetteer([Entry("Vorn Bank", "ORG")])
+    )
+    assert [span.key for span in joined.find(Document("1", "New Vorn Bank, vorn bank"))] == [
+        (0, 8, "LOC"),
+        (15, 24, "ORG"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "others", ['"x"', "[1]", '[{"case": "loud", "spacing": "given", "stop": [], "entries": []}]', "null"]
+)
+def test_damaged_files_of_several_gazetteers(others: str) -> None:
+    data = f'{{"format": 2, "case": "fold", "spacing": "given", "stop": [], "entries": [], "others": {others}}}'
+    with pytest.raises(ModelFileError, match="not a valid gazetteer file"):
+        parse_gazetteer(data.encode(), Path("x"))

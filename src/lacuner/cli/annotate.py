@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, log, log_lost, print_json, print_scores, print_table
+from lacuner.cli.console import CorpusReader, echo, log, log_lost, print_json, print_scores, print_table
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 from lacuner.cli.sources import LabellingSources, SourceOptions
 from lacuner.corpus import write

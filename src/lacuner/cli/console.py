@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from typer import echo
-
 from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.options import InputOptions
 from lacuner.corpus.formats import choose_format, read_file
 from lacuner.corpus.reader import CorpusFile, raise_error
 from lacuner.data import Document, Lost
 from lacuner.errors import CorpusError
+from lacuner.reporting.html import escape_control_characters
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -35,7 +34,12 @@ def print_json(value: Any) -> None:
 
 def log(text: str) -> None:
     """Print a message to standard error, beside the result."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(escape_control_characters(text) + "\n")
+
+
+def echo(text: str) -> None:
+    """Print a line to standard output."""
+    sys.stdout.write(escape_control_characters(text) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -44,7 +48,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     from rich.markup import escape
     from rich.table import Table
 
-    cells = [[str(cell) for cell in row] for row in rows]
+    # labels and terms come from files: they must not move the cursor or change colours
+    cells = [[escape_control_characters(str(cell)) for cell in row] for row in rows]
     table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, column in enumerate(columns):
         numeric = all(not row[i] or row[i].replace(",", "").replace(".", "").isdigit() for row in cells)

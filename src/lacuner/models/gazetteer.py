@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.terms import Case, Spacing, normalise_surface
 from lacuner.annotate.sources import gazetteer_source
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
 from lacuner.errors import ModelFileError
 
-FORMAT = 1
+FORMAT, FORMAT_OF_SEVERAL = 1, 2
+"""Of files with one gazetteer, and with several that have different options."""
 MIN_EXTENSION = 0.5
 """Probability above which a prediction that extends one match replaces it. On dev (`ensemble` without dev, half of a
 gazetteer, seed 1) that gained 1.6 F1 points on wikigold and lost 0.1 on bc5cdr; letting any such prediction win that
@@ -32,14 +34,32 @@ class TaggerGazetteer:
     """
 
     def __init__(
-        self, entries: Iterable[Entry], *, case: Case = "smart", spacing: Spacing = "given", stop: Iterable[str] = ()
+        self,
+        entries: Iterable[Entry],
+        *,
+        case: Case = "smart",
+        spacing: Spacing = "given",
+        stop: Iterable[str] = (),
+        others: Iterable["TaggerGazetteer"] = (),
     ) -> None:
-        self.entries = [Entry(entry.surface, entry.label) for entry in entries]
+        self.own = [Entry(entry.surface, entry.label) for entry in entries]
         self.case, self.spacing, self.stop = case, spacing, tuple(sorted(stop))
-        self._source = gazetteer_source(self.entries, name=SOURCE, case=case, spacing=spacing, stop=self.stop)
+        self.others = tuple(others)
+        """Gazetteers with other options. Where their matches overlap those of an earlier one, the earlier one wins."""
+        self._source = gazetteer_source(self.own, name=SOURCE, case=case, spacing=spacing, stop=self.stop)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries, whatever their options."""
+        return [entry for part in self.parts for entry in part.own]
+
+    @property
+    def parts(self) -> tuple["TaggerGazetteer", ...]:
+        """This gazetteer and the others, which all have options of their own."""
+        return (self, *self.others)
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return sum(len(part.own) for part in self.parts)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -47,18 +67,52 @@ class TaggerGazetteer:
 
     def find(self, doc: Document) -> list[Span]:
         """The matches in a document; entries with several labels are left to the model."""
-        return list(self._source.find(doc).spans)
+        spans = list(self._source.find(doc).spans)
+        for other in self.others:
+            taken = IntervalSet((span.start, span.end) for span in spans)
+            spans += [span for span in other.find(doc) if not taken.overlaps(span.start, span.end)]
+        return sorted(spans) if self.others else spans
 
     def extend(self, entries: Iterable[Entry]) -> "TaggerGazetteer":
         """This gazetteer with more entries; those with a surface that it has are dropped. Its options stay."""
-        own = {normalise_surface(entry.surface) for entry in self.entries}
-        new = [entry for entry in entries if normalise_surface(entry.surface) not in own]
-        return TaggerGazetteer([*self.entries, *new], case=self.case, spacing=self.spacing, stop=self.stop)
+        known = {normalise_surface(entry.surface) for entry in self.entries}
+        new = [entry for entry in entries if normalise_surface(entry.surface) not in known]
+        return self.replace_entries([[*self.own, *new], *(other.own for other in self.others)])
+
+    def join(self, other: "TaggerGazetteer") -> "TaggerGazetteer":
+        """Both gazetteers, this one with priority; each is matched with its own options.
+
+        >>> exact = TaggerGazetteer([Entry("aspirin", "Chemical")], case="exact")
+        >>> both = TaggerGazetteer([Entry("Halden", "LOC")]).join(exact)
+        >>> [span.label for span in both.find(Document("1", "HALDEN has Aspirin and aspirin."))]
+        ['LOC', 'Chemical']
+        """
+        joined = self
+        for part in other.parts:
+            if part.options == joined.options and not joined.others:
+                joined = joined.extend(part.own)
+            else:
+                known = {normalise_surface(entry.surface) for entry in joined.entries}
+                own = [entry for entry in part.own if normalise_surface(entry.surface) not in known]
+                others = (*joined.others, TaggerGazetteer(own, **part.options)) if own else joined.others
+                joined = TaggerGazetteer(joined.own, **joined.options, others=others)
+        return joined
+
+    def replace_entries(self, entries: Sequence[Iterable[Entry]]) -> "TaggerGazetteer":
+        """A gazetteer with the same options and other entries, given for each of its parts."""
+        others = [TaggerGazetteer(own, **part.options) for part, own in zip(self.others, entries[1:], strict=True)]
+        return TaggerGazetteer(entries[0], **self.options, others=others)
 
     def rename_labels(self, names: Mapping[str, str]) -> "TaggerGazetteer":
         """This gazetteer with some labels renamed."""
-        entries = [Entry(entry.surface, names.get(entry.label, entry.label)) for entry in self.entries]
-        return TaggerGazetteer(entries, case=self.case, spacing=self.spacing, stop=self.stop)
+        return self.replace_entries(
+            [[entry._replace(label=names.get(entry.label, entry.label)) for entry in part.own] for part in self.parts]
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How the entries are matched."""
+        return {"case": self.case, "spacing": self.spacing, "stop": self.stop}
 
     @property
     def sha256(self) -> str:
@@ -66,23 +120,35 @@ class TaggerGazetteer:
 
     def to_json(self) -> bytes:
         """The gazetteer as a file."""
-        rows = [[entry.surface, entry.label] for entry in self.entries]
-        facts = {"format": FORMAT, "case": self.case, "spacing": self.spacing, "stop": self.stop, "entries": rows}
+        facts = {"format": FORMAT, **_part_facts(self)}
+        if self.others:
+            facts |= {"format": FORMAT_OF_SEVERAL, "others": [_part_facts(other) for other in self.others]}
         return json.dumps(facts, ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass")
+
+
+def _part_facts(part: TaggerGazetteer) -> dict[str, Any]:
+    return {**part.options, "entries": [[entry.surface, entry.label] for entry in part.own]}
 
 
 def parse_gazetteer(data: bytes, file: Path) -> TaggerGazetteer:
     """The gazetteer that `TaggerGazetteer.to_json` wrote."""
     try:
         facts: Any = json.loads(data)
-        strings = [*facts["stop"], *(text for row in facts["entries"] for text in row)]
-        rows = [Entry(surface, label) for surface, label in facts["entries"]]
-        valid = facts["format"] == FORMAT and all(isinstance(text, str) and text for text in strings)
-        if valid and facts["case"] in get_args(Case) and facts["spacing"] in get_args(Spacing):
-            return TaggerGazetteer(rows, case=facts["case"], spacing=facts["spacing"], stop=facts["stop"])
+        if facts["format"] in (FORMAT, FORMAT_OF_SEVERAL):
+            others = facts["others"] if facts["format"] == FORMAT_OF_SEVERAL else []
+            return _parse_part(facts, [_parse_part(other, []) for other in others])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError("not a valid gazetteer file: run `lacuner annotate` again", file=file) from error
     raise ModelFileError("not a valid gazetteer file: run `lacuner annotate` again", file=file)
+
+
+def _parse_part(facts: Any, others: list[TaggerGazetteer]) -> TaggerGazetteer:
+    rows = [Entry(surface, label) for surface, label in facts["entries"]]
+    strings = [*facts["stop"], *(text for row in rows for text in row[:2])]
+    options = facts["case"] in get_args(Case) and facts["spacing"] in get_args(Spacing)
+    if not options or not all(isinstance(text, str) and text for text in strings):
+        raise ValueError("wrong options or entries")
+    return TaggerGazetteer(rows, case=facts["case"], spacing=facts["spacing"], stop=facts["stop"], others=others)
 
 
 def sidecar(corpus: Path) -> Path:
@@ -103,12 +169,12 @@ def write_sidecar(gazetteer: TaggerGazetteer, corpus: Path) -> Path:
 
 
 def read_sidecars(corpora: Iterable[Path]) -> TaggerGazetteer | None:
-    """The gazetteers beside these corpora as one, the first with priority; None if there is none."""
+    """The gazetteers beside these corpora as one, each with its options, the first with priority; None without any."""
     gazetteer: TaggerGazetteer | None = None
     for path in map(sidecar, corpora):
         if path.is_file():
             own = parse_gazetteer(path.read_bytes(), path)
-            gazetteer = own if gazetteer is None else gazetteer.extend(own.entries)
+            gazetteer = own if gazetteer is None else gazetteer.join(own)
     return gazetteer
 
 

@@ -136,12 +136,12 @@ def revise_gazetteer(gazetteer: TaggerGazetteer, docs: Sequence[Document]) -> tu
     unlabeled = count_unlabeled(docs, confirmed)
     labeled = {normalise_surface(surface) for surface in labels}
     wrong = {normalise_surface(surface) for surface in ruled_out} - labeled
-    kept = [entry for entry in gazetteer.entries if normalise_surface(entry.surface) not in wrong]
-    known = {normalise_surface(entry.surface) for entry in kept}
+    kept = [[entry for entry in part.own if normalise_surface(entry.surface) not in wrong] for part in gazetteer.parts]
+    known = {normalise_surface(entry.surface) for own in kept for entry in own}
     new = [
         Entry(surface, next(iter(labels[surface])))
         for surface in sorted(confirmed)
         if len(labels[surface]) == 1 and not unlabeled[surface] and normalise_surface(surface) not in known
     ]
-    revised = TaggerGazetteer([*kept, *new], case=gazetteer.case, spacing=gazetteer.spacing, stop=gazetteer.stop)
-    return revised, len(new), len(gazetteer.entries) - len(kept)
+    removed = len(gazetteer) - sum(map(len, kept))
+    return gazetteer.replace_entries([[*kept[0], *new], *kept[1:]]), len(new), removed

@@ -244,7 +244,7 @@ def test_cycles_and_long_chains_of_parents(tmp_path: Path) -> None:
 @pytest.mark.integration
 def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     peaks = []
-    for size in (1_500, 5_000):
+    for size in (3_000, 9_000):
         file = tmp_path / f"{size}.json"
         items = (samples.wikidata_item(f"Q{n}", {"en": "Halden"}, {}, "Q515") for n in range(size))
         file.write_text("[\n" + ",\n".join(map(json.dumps, items)) + "\n]\n")
