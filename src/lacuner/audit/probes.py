@@ -22,11 +22,11 @@ from lacuner.models.inference import score_batches
 from lacuner.models.model import Model
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Annotation, Features
-from lacuner.models.windows import Sentences, annotation_of, cut_sentences, restrict_to_window
+from lacuner.models.windows import annotation_of, cut_sentences, restrict_to_window
 from lacuner.sampling.span_negatives import span_entropy
 from lacuner.techniques.label_issues import Disagreement, context
 from lacuner.training.callbacks import TrainingCallback
-from lacuner.training.dataset import TrainingSet
+from lacuner.training.dataset import TrainingSentences, TrainingSet
 from lacuner.training.identity import sort_documents
 
 
@@ -150,9 +150,9 @@ def entity_targets(data: TrainingSet, gold: Sequence[Document]) -> CorpusTargets
     return targets
 
 
-def _check_same_documents(sentences: Sentences, gold: Sequence[Document]) -> None:
+def _check_same_documents(sentences: TrainingSentences, gold: Sequence[Document]) -> None:
     gold_words = [word_texts(doc) for doc in gold]
-    for number, words, window in zip(sentences.document.tolist(), sentences.words, sentences.windows, strict=True):
+    for number, words, window in zip(sentences.document.tolist(), sentences.words(), sentences.windows, strict=True):
         if number >= len(gold_words) or gold_words[number][window.start : window.end] != words:
             raise CorpusError("the gold documents are not those that the recipe is trained on")
 

@@ -13,6 +13,7 @@ from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.options import InputOptions
 from lacuner.corpus.formats import choose_format, read_file
 from lacuner.corpus.reader import CorpusFile, raise_error
+from lacuner.corpus.words import share_ranges
 from lacuner.data import Document, Lost
 from lacuner.errors import CorpusError
 from lacuner.reporting.html import escape_control_characters
@@ -157,6 +158,6 @@ def read_splits(files: Mapping[str, Iterable[Path] | None], inputs: InputOptions
     for role, paths in files.items():
         for path in paths or ():
             reader = CorpusReader(path, inputs, complete=role in ("gold", "dev"))
-            splits.setdefault(role, []).extend(reader)
+            splits.setdefault(role, []).extend(share_ranges(reader))
             reader.log_lost(role)
     return splits

@@ -28,7 +28,7 @@ The same for spans: row `i` has the spans that start at word `i`, of one word an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
@@ -68,6 +68,23 @@ class CorpusTargets:
         known = _take(self.known, at) & mask.view(*mask.shape, *[1] * (labels.dim() - 2))
         weight = torch.ones(labels.shape) if self.weight is None else _take(self.weight, at)
         return Targets(labels, known, weight, None if self.probs is None else _take(self.probs, at))
+
+
+def join_targets(parts: Sequence[CorpusTargets]) -> CorpusTargets:
+    """The targets of a corpus from those of its parts, which are emptied: two copies may not fit into memory.
+
+    >>> parts = [span_targets([Annotation(2, spans=[(0, 1, "PER")])], ["PER"], 1, Lost()) for _ in range(2)]
+    >>> joined = join_targets(parts)
+    >>> joined.labels.flatten().tolist(), joined.offsets.tolist()
+    ([1, 0, 1, 0], [0, 2, 4])
+    """
+    offsets = offsets_of(np.concatenate([np.diff(part.offsets) for part in parts]))
+    columns = []
+    for name in ("labels", "known"):
+        columns.append(torch.cat([getattr(part, name) for part in parts]))
+        for part in parts:
+            setattr(part, name, columns[-1][:0])
+    return CorpusTargets(columns[0], columns[1], offsets)
 
 
 def _take(row: Tensor, at: Tensor) -> Tensor:
@@ -193,7 +210,7 @@ def _mark_unknown_near_unsure(known: np.ndarray, corpus: _Corpus, widths: int) -
     np.logical_and.at(known, starts, np.arange(widths) < before[:, None])
 
 
-def choose_span_width(annotations: Sequence[Annotation]) -> int:
+def choose_span_width(annotations: Iterable[Annotation]) -> int:
     """Widest span to score in a corpus: the 99.5 % quantile of the labeled spans' widths, at least 10.
 
     >>> choose_span_width([Annotation(20, spans=[(0, 12, "ORG")])])

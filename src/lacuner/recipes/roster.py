@@ -178,7 +178,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.log(f"roster: training on {len(docs):,} documents, {count} noise-robust models first: {lost}")
     augmenter = None
     if ablation.augmentation and ablation.self_training:
-        sentences = task.weak.as_complete.sentences.words
+        sentences = task.weak.as_complete.sentences.words()
         augmenter = make_augmenter(config.encoder, sentences, ablation.least_top5, run.log)
 
     # stage 1: noise-robust models

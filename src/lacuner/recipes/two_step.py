@@ -119,7 +119,7 @@ def _retrain(
     model = new_model(config, splits.weak or (), run)
     if choice.sample:
         model.head = build_head({**model.head.config(), "non_entity": True}, model.encoder.width)
-    targets = model.head.targets(explored.sentences.annotations, Lost())
+    targets = model.head.targets(explored.sentences.annotations(), Lost())
     data = TrainingSet(model, explored.sentences, explored.features, targets)
     removed = exploration.likely_missing(choice.explore, choice.remove)
     data.targets.known[torch.from_numpy(removed)] = False
@@ -139,7 +139,7 @@ def _non_entity_sampler(data: TrainingSet, rate: float) -> Callable[[], None]:
     tags, labels = tag_set_of(data.model.head), data.targets.labels.clone()
     free = (data.targets.known & (labels == 0)).numpy()
     counts = np.ceil(rate * data.features.lengths - 1e-9).astype(np.int64)
-    widest = max(end - start for annotation in data.sentences.annotations for start, end, _ in annotation.spans)
+    widest = max(end - start for annotation in data.sentences.annotations() for start, end, _ in annotation.spans)
 
     def resample() -> None:
         start, end = sample_non_entity_spans(free, data.targets.offsets, counts, widest)

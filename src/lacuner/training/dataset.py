@@ -1,9 +1,16 @@
-"""Documents prepared for training: windows, encoder features and targets, computed once."""
+"""Documents prepared for training: windows, encoder features and targets, computed once.
+
+Words and annotations of sentences are Python objects, which take ten times the memory of the arrays made from them.
+So documents are cut into sentences part by part, and only the arrays are kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +19,75 @@ from torch import Tensor
 from lacuner.data import Document, Lost
 from lacuner.errors import TrainingError
 from lacuner.models.model import Model
-from lacuner.models.targets import CorpusTargets
-from lacuner.models.types import Batch, Features, Targets
-from lacuner.models.windows import Sentences, cut_sentences
+from lacuner.models.targets import CorpusTargets, join_targets
+from lacuner.models.types import Annotation, Batch, Encoder, Features, Targets
+from lacuner.models.windows import Sentences, Window, cut_sentences
+
+PART = 5000
+"""Documents that are cut into sentences at a time."""
+
+
+@dataclass(frozen=True)
+class TrainingSentences:
+    """Where the sentences of a training set come from. Their words and annotations are cut anew in each call."""
+
+    docs: Sequence[Document]
+    encoder: Encoder
+    document: np.ndarray
+    """Index of each sentence's document."""
+    windows: list[Window]
+    treat_as_complete: bool = False
+
+    def words(self) -> list[list[str]]:
+        """The words of each sentence."""
+        return [words for part in cut_parts(self.docs, self.encoder, Lost()) for words in part.words]
+
+    def annotations(self) -> list[Annotation]:
+        """The annotation of each sentence."""
+        cut = (annotation for part in cut_parts(self.docs, self.encoder, Lost()) for annotation in part.annotations)
+        return [_complete(annotation) if self.treat_as_complete else annotation for annotation in cut]
+
+
+class NumberedWords(Sequence[list[str]]):
+    """Lists of words, kept as numbers of distinct words: four bytes per word.
+
+    >>> words = NumberedWords()
+    >>> words.extend([["Mara", "left"], ["Nora", "left"]])
+    >>> words[1], len(words)
+    (['Nora', 'left'], 2)
+    """
+
+    def __init__(self) -> None:
+        self._number_of: dict[str, int] = {}
+        self._distinct: list[str] = []
+        self._numbers, self._ends = array("I"), array("q")
+
+    def extend(self, sentences: Iterable[Sequence[str]]) -> None:
+        """Add sentences."""
+        number_of = self._number_of
+        for sentence in sentences:
+            self._numbers.extend([number_of.setdefault(word, len(number_of)) for word in sentence])
+            self._ends.append(len(self._numbers))
+        self._distinct += islice(number_of, len(self._distinct), None)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        at = range(len(self))[at]
+        return [self._distinct[i] for i in self._numbers[self._ends[at - 1] if at else 0 : self._ends[at]]]
+
+
+def cut_parts(docs: Sequence[Document], encoder: Encoder, lost: Lost) -> Iterator[Sentences]:
+    """Cut documents into sentences to train on, a few thousand documents at a time."""
+    for start in range(0, len(docs), PART):
+        yield cut_sentences(docs[start : start + PART], encoder, lost)
+
+
+def _complete(annotation: Annotation) -> Annotation:
+    return replace(annotation, complete=True)
 
 
 @dataclass(frozen=True)
@@ -22,7 +95,7 @@ class TrainingSet:
     """Sentences with their features and targets. A recipe may overwrite the target tensors between epochs."""
 
     model: Model
-    sentences: Sentences
+    sentences: TrainingSentences
     features: Features
     targets: CorpusTargets
 
@@ -53,10 +126,32 @@ class TrainingSet:
 
 def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> TrainingSet:
     """Prepare documents for a model; `lost` counts the annotation that the model cannot represent."""
-    sentences = cut_sentences(docs, model.encoder, lost)
-    features = model.encoder.prepare(sentences.words)
+    return _prepare(model, docs, lost, both_readings=False)[0]
+
+
+def _prepare(model: Model, docs: Sequence[Document], lost: Lost, both_readings: bool) -> list[TrainingSet]:
+    """The training set of the documents as they are, and as if all were complete, if both are asked for."""
+    words = NumberedWords()
+    document: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
+    windows: list[Window] = []
+    known_windows: dict[Window, Window] = {}  # one object per distinct window
+    targets: list[list[CorpusTargets]] = [[], []]
+    for number, part in enumerate(cut_parts(docs, model.encoder, lost)):
+        words.extend(part.words)
+        windows += [known_windows.setdefault(window, window) for window in part.windows]
+        document.append(part.document + number * PART)
+        targets[0].append(model.head.targets(part.annotations, lost))
+        if both_readings:
+            targets[1].append(model.head.targets([_complete(annotation) for annotation in part.annotations], Lost()))
+    features = model.encoder.prepare(words)
     lost.count("word too long to be read to its end", features.truncated)
-    return TrainingSet(model, sentences, features, model.head.targets(sentences.annotations, lost))
+    sentences = TrainingSentences(docs, model.encoder, np.concatenate(document), windows)
+    readings = [sentences, replace(sentences, treat_as_complete=True)]
+    empty = model.head.targets([], Lost())
+    return [
+        TrainingSet(model, reading, features, join_targets(parts or [empty]))
+        for reading, parts in zip(readings, targets[: 2 if both_readings else 1], strict=False)
+    ]
 
 
 def need_entities(gold: Sequence[Document]) -> None:
@@ -93,13 +188,10 @@ class WeakTrainingSet:
 
 def weak_training_set(model: Model, docs: Sequence[Document], lost: Lost) -> WeakTrainingSet:
     """Prepare weak documents for a model under both readings; `lost` counts what the model cannot represent."""
-    data = training_set(model, docs, lost)
-    annotations = [replace(annotation, complete=True) for annotation in data.sentences.annotations]
-    targets = model.head.targets(annotations, Lost())
-    complete = replace(data, sentences=replace(data.sentences, annotations=annotations), targets=targets)
-    own_lengths = torch.tensor([window.own_end - window.own_start for window in data.sentences.windows])
-    unlabeled = targets.known & (targets.labels == 0) & ~data.targets.known
-    return WeakTrainingSet(data, complete, unlabeled, own_lengths)
+    annotated, complete = _prepare(model, docs, lost, both_readings=True)
+    own_lengths = torch.tensor([window.own_end - window.own_start for window in annotated.sentences.windows])
+    unlabeled = complete.targets.known & (complete.targets.labels == 0) & ~annotated.targets.known
+    return WeakTrainingSet(annotated, complete, unlabeled, own_lengths)
 
 
 def assign_folds(docs: Sequence[Document], folds: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,15 @@ from lacuner.models.storage import fingerprint
 
 def sort_documents(docs: Iterable[Document]) -> list[Document]:
     """Documents in an order that depends on their content only, so that file order never matters."""
-    return sorted(docs, key=lambda doc: (doc.text, doc.id, as_line(doc)))
+    in_order: list[Document] = []
+    for _, alike in groupby(sorted(docs, key=_text_and_id), _text_and_id):
+        group = list(alike)
+        in_order += sorted(group, key=as_line) if len(group) > 1 else group  # all lines at once would need much memory
+    return in_order
+
+
+def _text_and_id(doc: Document) -> tuple[str, str]:
+    return doc.text, doc.id
 
 
 def set_complete(docs: Iterable[Document], complete: bool) -> Iterator[Document]:

@@ -20,7 +20,7 @@ from lacuner.models.targets import choose_span_width
 from lacuner.models.types import HasThreshold
 from lacuner.models.windows import cut_sentences
 from lacuner.training.config import RecipeConfig, TrainConfig
-from lacuner.training.dataset import TrainingSet, training_set
+from lacuner.training.dataset import TrainingSet, cut_parts, training_set
 from lacuner.training.loop import fit, load_weights
 from lacuner.training.run_folder import Row, Run
 from lacuner.training.steps import MakeStep, loss_step
@@ -38,7 +38,8 @@ def new_model(config: RecipeConfig, docs: Sequence[Document], run: Run, name: st
     encoder, head = open_encoder(config.encoder, docs), config.head
     settings: dict[str, Any] = {"kind": head.kind, "labels": labels, "dropout": head.dropout}
     if head.kind == "span":
-        width = head.width or min(choose_span_width(cut_sentences(docs, encoder, Lost()).annotations), MAX_SPAN_WIDTH)
+        annotations = (annotation for part in cut_parts(docs, encoder, Lost()) for annotation in part.annotations)
+        width = head.width or min(choose_span_width(annotations), MAX_SPAN_WIDTH)
         settings |= {"widths": width, "variant": head.variant}
     elif head.kind != "entity_type":
         settings |= {"scheme": head.scheme, "angle": head.angle}
