@@ -275,7 +275,6 @@ def test_a_reload_changes_nothing(tab: Tab, server: ReviewServer) -> None:
 
 def test_two_tabs_do_not_overwrite_each_other(tab: Tab, server: ReviewServer, open_tab: OpenTab) -> None:
     other = open_tab(server.url, beside=tab)
-    tab.page.evaluate("setInterval = null")
     other.press("a")
     tab.page.bring_to_front()
     tab.wait_for("status", "Another tab has decided the issue that was here. Nothing was overwritten.")

@@ -12,15 +12,19 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
-/** A string of the corpus inside a sentence: its direction does not affect the rest. */
-export function quote(text, limit = 80) {
+/** The beginning of a long string, without line breaks. */
+export function shorten(text, limit) {
   const points = Array.from(text.replace(/\s+/gu, " "));
-  const short = points.length > limit ? `${points.slice(0, limit).join("")}…` : points.join("");
-  return element("span", {}, "“", element("bdi", {}, short), "”");
+  return points.length > limit ? `${points.slice(0, limit).join("")}…` : points.join("");
+}
+
+/** A string of the corpus inside a sentence: its direction does not affect the rest. */
+export function quote(text) {
+  return element("span", {}, "“", element("bdi", {}, shorten(text, 80)), "”");
 }
 
 export function type(label) {
-  return element("bdi", { class: "type" }, label);
+  return element("bdi", { class: "type", title: label }, shorten(label, 40));
 }
 
 export function formatShare(share) {

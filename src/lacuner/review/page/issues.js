@@ -1,6 +1,6 @@
 // The mode "label issues": one suggestion at a time, with its context and evidence.
 
-import { byId, element, focusQuestion, formatShare, quote, type } from "./dom.js";
+import { byId, element, focusQuestion, formatShare, quote, shorten, type } from "./dom.js";
 import { remember } from "./api.js";
 import { TextWindow, selectedRange, showText } from "./text.js";
 import { markType } from "./types.js";
@@ -127,7 +127,7 @@ export class IssueMode {
       element("span", { class: `kind ${view.kind}` }, this.app.kinds[view.kind]),
       ` ${formatShare(view.score)} probable · issue ${view.position.toLocaleString("en")} of ` +
         `${this.app.summary.issues.toLocaleString("en")} · document `,
-      element("bdi", {}, view.document),
+      element("bdi", { title: view.document }, shorten(view.document, 80)),
     );
     byId("earlier").hidden = !view.decision;
     byId("earlier").textContent = view.decision
@@ -162,6 +162,7 @@ export class IssueMode {
     byId("accept").lastElementChild.replaceChildren(...accept);
     byId("reject").lastElementChild.replaceChildren(...reject);
     byId("reject").hidden = false;
+    byId("reject").title = old ? "" : "Nothing in this string is an entity. If only the boundaries are wrong, move them instead.";
     byId("none").hidden = !["wrong_type", "wrong_boundary"].includes(view.kind);
     byId("group").hidden = view.equal < 2;
     const all = view.equal === 2 ? "both" : `all ${view.equal.toLocaleString("en")}`;
@@ -186,7 +187,7 @@ export class IssueMode {
     );
     byId("mentions").replaceChildren(
       ...evidence.mentions.map(({ before, text, after, label }) =>
-        element("li", { dir: "auto" }, before, element("b", {}, text), after, " ", element("bdi", { class: "type" }, label)),
+        element("li", { dir: "auto" }, before, element("b", {}, text), after, " ", type(label)),
       ),
     );
   }

@@ -1,6 +1,6 @@
 // The mode "label sentences": all entities of a sentence, starting from those that the model predicts.
 
-import { byId, element, focusQuestion, quote, type } from "./dom.js";
+import { byId, element, focusQuestion, quote, shorten, type } from "./dom.js";
 import { remember } from "./api.js";
 import { TextWindow, offsetAt, selectedRange, showText } from "./text.js";
 import { markType } from "./types.js";
@@ -95,7 +95,7 @@ export class SentenceMode {
     const ranges = this.spans.map((span) => ({ ...span, className: `entity type-${(span.type ?? 0) % 8}` }));
     showText(byId("text"), this.window, [...ranges, { start, end, className: "cursor" }]);
     byId("question").replaceChildren("Label all entities of this sentence");
-    byId("facts").replaceChildren(`sentence ${(view.number + 1).toLocaleString("en")} of ${this.app.summary.sentences.toLocaleString("en")} · document `, element("bdi", {}, view.document));
+    byId("facts").replaceChildren(`sentence ${(view.number + 1).toLocaleString("en")} of ${this.app.summary.sentences.toLocaleString("en")} · document `, element("bdi", { title: view.document }, shorten(view.document, 80)));
     byId("earlier").hidden = !view.decision;
     byId("earlier").textContent = view.decision ? "Already decided. Saving replaces the earlier decision." : "";
     const number = this.spans.length;

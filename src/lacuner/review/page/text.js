@@ -1,6 +1,8 @@
 // Texts and offsets. The server counts code points, as Python does; JavaScript strings count UTF-16 units.
 // This module is the only place that converts between the two.
 
+import { shorten } from "./dom.js";
+
 /** A part of a document's text. All offsets are code points from the start of the document. */
 export class TextWindow {
   constructor({ text, offset, words }) {
@@ -67,7 +69,7 @@ export function showText(element, window, ranges) {
     }
     const piece = document.createElement(covering.some((range) => range.className.includes("focus")) ? "mark" : "span");
     for (const range of covering) piece.classList.add(...range.className.split(" "));
-    const labels = covering.filter((range) => range.label && range.end === end).map((range) => range.label);
+    const labels = covering.filter((range) => range.label && range.end === end).map((range) => shorten(range.label, 30));
     if (labels.length) piece.dataset.label = labels.join(" ");
     piece.textContent = string;
     pieces.push(piece);
