@@ -301,3 +301,16 @@ def test_the_gazetteer_is_written_beside_the_labels_it_made(run: Run, tmp_path: 
     assert "Halden" in (tmp_path / "weak.jsonl.gazetteer.json").read_text()
     run("annotate", "texts.txt", "--regex", "LOC=Halden", "--out", "weak.jsonl")
     assert not (tmp_path / "weak.jsonl.gazetteer.json").exists(), "that of earlier labels is not used for these"
+
+
+def test_terms_and_labels_cannot_control_the_terminal(run: Run, tmp_path: Path) -> None:
+    """An escape sequence in a label, a term, a pattern's label or a file name is shown, not sent to the terminal."""
+    evil = "\x1b]0;title\x07\x1b[2J"
+    (tmp_path / "texts.txt").write_text("will Mara and Halden\n" * 20)
+    (tmp_path / "terms.tsv").write_text(f"Mara\tPER{evil}\nwill\tPER{evil}\nHalden\tLOC\nHalden\tLOC\n\tX{evil}\n")
+    args = ("annotate", "texts.txt", "--dictionary", "terms.tsv", "--out", "w.jsonl", "--lint")
+    done = run(*args, "--regex", f"A{evil}=and")
+    assert "\x1b" not in done.stdout + done.stderr and "\x07" not in done.stdout + done.stderr
+    assert "PER\u241b]0;title" in done.stdout, "visible"
+    failed = run("annotate", f"texts{evil}.txt", "--dictionary", "terms.tsv", "--out", "w.jsonl", status=2)
+    assert "\x1b" not in failed.stderr and "\u241b" in failed.stderr

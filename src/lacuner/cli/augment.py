@@ -27,7 +27,7 @@ def augment(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Replace some words with predictions of a masked LM; labels stay."""
+    """Replace some words by predictions of a masked LM; labels stay."""
     from lacuner.pretraining.augmentation import MIN_TOP5, changed_documents, open_augmentation_model
     from lacuner.pretraining.augmentation import augment as augment_documents
 

@@ -35,6 +35,7 @@ from lacuner.cli import (
 )
 from lacuner.cli.options import flatten_options
 from lacuner.errors import ConfigError, LacunerError, ProcessLostError
+from lacuner.reporting.html import escape_control_characters
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check.check,
@@ -171,7 +172,7 @@ def main(join: bool = False) -> None:
         with join_launched(sys.argv[1:]) if join else nullcontext():
             app()
     except LacunerError as error:
-        typer.echo(f"lacuner: {error}", err=True)
+        typer.echo(f"lacuner: {escape_control_characters(str(error))}", err=True)
         sys.exit(1 if isinstance(error, ProcessLostError) else 2)
     except BrokenPipeError:
         sys.stderr.close()  # the program that reads our output has ended
