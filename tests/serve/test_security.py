@@ -74,6 +74,15 @@ def test_other_origins_are_refused(origin: str) -> None:
     assert request({**OWN, "origin": origin}, path="/")[0] == 403
 
 
+def test_a_form_of_an_own_page_is_answered() -> None:
+    """Browsers send the origin `null` for it, because the page sends no referrer."""
+    form = {"host": "localhost:8000", "origin": "null"}
+    access = Access(open_paths=frozenset({"/"}))
+    assert request({**form, "sec-fetch-site": "same-origin"}, path="/", access=access)[0] == 200
+    for site in ("cross-site", "same-site", "none"):
+        assert request({**form, "sec-fetch-site": site}, path="/", access=access)[0] == 403
+
+
 def test_requests_of_other_sites_are_refused() -> None:
     for site in ("cross-site", "same-site"):
         assert request({**OWN, "sec-fetch-site": site})[0] == 403

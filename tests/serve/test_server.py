@@ -8,7 +8,7 @@ import re
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
@@ -29,6 +29,9 @@ from lacuner.serve.security import listen
 from lacuner.serve.server import TimedProtocol
 from tests.demo_corpus import demo_corpus
 from tests.models.test_tagger import new_tagger
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.integration
 CLIENTS = 20
@@ -169,3 +172,21 @@ async def hello(_: Any, receive: Any, send: Any) -> None:
     await receive()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"hi"})
+
+
+def test_the_demo_page_in_a_browser(folder: Path, docs: list[Document], browser: Browser) -> None:
+    """A browser sends the form, accepts the answer to it, and applies the style that the policy allows by its hash."""
+    doc = next(doc for doc in docs if doc.spans)
+    with start_server(folder) as server:
+        tab = browser.new_page()
+        complaints: list[str] = []
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.goto(f"http://127.0.0.1:{server.port}/")
+        tab.fill("textarea", doc.text)
+        tab.click("button")
+        marks = tab.locator("mark")
+        marks.first.wait_for()
+        assert marks.count() == len(doc.spans) and tab.input_value("textarea") == doc.text
+        assert marks.first.evaluate("mark => getComputedStyle(mark).borderRadius") != "0px"
+        tab.close()
+    assert complaints == []

@@ -224,7 +224,10 @@ def check_request(path: str, headers: Mapping[str, str], access: Access) -> None
     host = headers.get("host", "")
     if not _is_own_name(_without_port(host), access):
         raise RefusedError(400, "this server does not answer to this host name")
-    if "origin" in headers and headers["origin"] not in (f"http://{host}", f"https://{host}"):
+    own_origins = [f"http://{host}", f"https://{host}"]
+    if headers.get("sec-fetch-site") == "same-origin":  # no page can set this header; it is the browser's own word
+        own_origins.append("null")  # which browsers send for forms of pages that send no referrer
+    if "origin" in headers and headers["origin"] not in own_origins:
         raise RefusedError(403, "this request comes from another web page")
     if path in access.open_paths:
         return
