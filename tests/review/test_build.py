@@ -72,6 +72,8 @@ def test_useful_sentences_are_uncertain_incomplete_and_prefilled() -> None:
 def test_ids_become_distinct() -> None:
     docs = number_equal_ids([Document("1", "a"), Document("1", "a"), Document("1", "b")])
     assert [doc.id for doc in docs] == ["1", "1 (2)", "1 (3)"]
+    docs = number_equal_ids([Document("1", "a"), Document("1", "b"), Document("1 (2)", "c")])
+    assert [doc.id for doc in docs] == ["1", "1 (3)", "1 (2)"]
 
 
 def test_the_models_get_the_encoder_of_the_run() -> None:

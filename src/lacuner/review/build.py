@@ -34,10 +34,14 @@ def number_equal_ids(docs: Iterable[Document]) -> list[Document]:
     >>> [doc.id for doc in number_equal_ids([Document("7", "a"), Document("8", "b"), Document("7", "c")])]
     ['7', '8', '7 (2)']
     """
+    docs = list(docs)
+    given = {doc.id for doc in docs}
     seen: Counter[str] = Counter()
     numbered = []
     for doc in docs:
         seen[doc.id] += 1
+        while seen[doc.id] > 1 and f"{doc.id} ({seen[doc.id]})" in given:
+            seen[doc.id] += 1
         numbered.append(doc if seen[doc.id] == 1 else replace(doc, id=f"{doc.id} ({seen[doc.id]})"))
     return numbered
 
