@@ -16,7 +16,7 @@ from lacuner.errors import ConfigError
 from lacuner.evaluate.scores import count_exact
 from lacuner.noise import Noise, corrupt
 from lacuner.review.apply import apply_decisions
-from lacuner.review.build import build_queue, number_equal_ids, useful_sentences
+from lacuner.review.build import build_queue, find_unpredicted, number_equal_ids, useful_sentences
 from lacuner.review.decisions import Action, Decision
 from lacuner.review.prepare import prepare_review
 from lacuner.review.queue import ReviewQueue, open_queue
@@ -51,6 +51,29 @@ def test_issues_of_equal_strings_follow_each_other() -> None:
     assert [issue.start for issue in build_queue([doc], issues).issues] == [0, 10, 5]
     rare = [replace(issue, score=1.0) if issue.text == "Mara" else replace(issue, score=0.5) for issue in issues]
     assert [issue.start for issue in build_queue([doc], rare).issues] == [5, 0, 10]
+
+
+def test_other_occurrences_of_probable_names_are_issues_too() -> None:
+    docs = [
+        Document("1", "Teel met Teel and Mara Teel.", spans=(Span(18, 27, "PER"),)),
+        Document("2", "Teel, Oslo, Teel", rejected=(Span(12, 16, ""),)),
+        Document("3", "Teel", complete=True),
+    ]
+    probable = new_issue("missing", docs[0], Span(0, 4, "PER"), (), 0.9)
+    improbable = new_issue("missing", docs[1], Span(6, 10, "PER"), (), 0.1)
+    found = find_unpredicted(docs, [probable, improbable])
+    assert [(issue.doc_id, issue.start, issue.label, issue.score) for issue in found] == [
+        ("1", 9, "PER", 0.45),
+        ("2", 0, "PER", 0.45),
+    ]
+    queue = build_queue(docs, [probable, improbable])
+    assert [(issue.doc_id, issue.start) for issue in queue.issues] == [("1", 0), ("1", 9), ("2", 0), ("2", 6)]
+    assert len(queue.decide(probable.id, "accept", everywhere=True).edits) == 3
+
+
+def test_another_spelling_of_a_name_is_another_string() -> None:
+    docs = [Document("1", "O'Brel met O\u2019Brel.")]
+    assert find_unpredicted(docs, [new_issue("missing", docs[0], Span(0, 6, "PER"), (), 0.9)]) == []
 
 
 def test_useful_sentences_are_uncertain_incomplete_and_prefilled() -> None:

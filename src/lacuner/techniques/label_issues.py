@@ -115,14 +115,22 @@ def count_unlabeled(docs: Iterable[Document], surfaces: Iterable[str]) -> Counte
     >>> count_unlabeled([Document("1", "Teel met Teel.", spans=(Span(0, 4, "PER"),))], ["Teel"])
     Counter({'Teel': 1})
     """
-    counts: Counter[str] = Counter()
+    return Counter(" ".join(doc.text[start:end].split()) for doc, start, end in find_unlabeled(docs, surfaces))
+
+
+def find_unlabeled(docs: Iterable[Document], surfaces: Iterable[str]) -> Iterator[tuple[Document, int, int]]:
+    """Where the surface forms occur, in the same case, outside the labeled spans; occurrences may overlap.
+
+    >>> docs = [Document("1", "Teel met Teel.", spans=(Span(0, 4, "PER"),))]
+    >>> [(start, end) for _, start, end in find_unlabeled(docs, ["Teel"])]
+    [(9, 13)]
+    """
     matcher = Matcher([Entry(surface, "X") for surface in sorted(surfaces)], case="exact", overlaps="all")
     for doc in docs:
         labeled = IntervalSet((span.start, span.end) for span in doc.spans)
         for start, end, _ in matcher.find(doc.text, doc.words):
             if not labeled.overlaps(start, end):
-                counts[" ".join(doc.text[start:end].split())] += 1
-    return counts
+                yield doc, start, end
 
 
 def find_missing(doc: Document, predicted: Sequence[Span]) -> list[Span]:
