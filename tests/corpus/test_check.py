@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Callable
+from difflib import SequenceMatcher
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -96,3 +101,71 @@ def test_fix_leaves_only_problems_that_need_a_decision() -> None:
 )
 def test_labels_that_may_be_typos_of_others(labels: dict[str, int], named: list[str]) -> None:
     assert list(similar_labels(labels)) == named
+
+
+def count_steps(action: Callable[[], object]) -> int:
+    """The number of bytecode instructions that an action takes, in all functions that it calls."""
+    steps = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal steps
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        steps += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+def crowd(kind: str, size: int) -> Document:
+    """A document with many spans that all have the same problem."""
+    text = "word " * size
+    places = {
+        "misaligned": [(5 * i + 1, 5 * i + 4) for i in range(size)],
+        "duplicate": [(0, 4)] * size,
+        "crossing": [(5 * i, 5 * i + 9) for i in range(size - 1)],
+        "all crossing": [(5 * i, 5 * (size // 2 + i) + 4) for i in range(size // 2)],
+        "nested": [(0, 5 * i + 4) for i in range(size)],
+    }
+    return Document("1", text, spans=tuple(Span(start, end, "X") for start, end in places[kind]))
+
+
+@pytest.mark.parametrize("kind", ["misaligned", "duplicate", "crossing", "all crossing", "nested"])
+def test_issue_29_many_spans_in_one_document_take_linear_work(kind: str) -> None:
+    def check_and_fix(doc: Document) -> Callable[[], object]:
+        return lambda: (list(span_problems(doc)), fix(doc, Counter()))
+
+    small, large = (count_steps(check_and_fix(crowd(kind, size))) for size in (150, 600))
+    assert large < 4 * 1.5 * small
+
+
+def test_issue_29_many_labels_take_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3,000 labels took 51 seconds: every pair was compared."""
+    from lacuner.corpus import check
+
+    compared = Counter[int]()
+
+    class Counted(SequenceMatcher[str]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            compared[size] += 1
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr(check, "SequenceMatcher", Counted)
+    for size in (500, 1000):
+        labels = {f"LABEL_{i * 7919 % 100_003:06d}": 1 + 9 * (i % 2) for i in range(size)}
+        list(similar_labels(labels))
+        assert compared[size] <= 2 * check.NEIGHBOURS * size
+    punctuation = {"".join(chr(0x2010 + int(digit)) for digit in f"{i:04d}"): 1 for i in range(1000)}
+    assert len(list(similar_labels(punctuation))) == 999, "all have the same plain form: each is named once"
+
+
+@pytest.mark.parametrize("typo", ["PERSN", "PERSSON", "PRSON", "PERSOM", "QERSON", "Person"])
+def test_typos_are_found_among_many_labels(typo: str) -> None:
+    labels = {f"{chr(65 + i % 26)}{chr(65 + i // 26 % 26)}{i:04d}ZZ": 50 for i in range(400)}
+    assert any("'PERSON' (90)" in pair for pair in similar_labels({**labels, "PERSON": 90, typo: 1}))

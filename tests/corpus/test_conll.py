@@ -177,3 +177,10 @@ def test_characters_that_break_a_line_are_replaced_and_counted(tmp_path: Path) -
     assert lost.counts["word changed: it would break its line"] == 1
     assert lost.counts["label would break its line"] == 1
     assert (tmp_path / "x.conll").read_text() == "a b\tO\n\n"
+
+
+def test_issue_29_a_line_of_ten_megabytes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.conll").write_text("Mara\tB-PER\n" + "x" * (10 << 20) + "\tO\n")
+    with pytest.raises(CorpusError, match="longer than 100,000 characters") as caught:
+        list(read(tmp_path / "x.conll"))
+    assert caught.value.line == 2

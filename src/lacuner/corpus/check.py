@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import SequenceMatcher
+from heapq import heappop, heappush
 from itertools import combinations
 from typing import NamedTuple
 
 from lacuner.corpus.reader import span_problem
-from lacuner.corpus.words import word_texts, words_of, words_touching
+from lacuner.corpus.words import words_of, words_touching
 from lacuner.data import Document, Span, Where
 from lacuner.errors import CorpusError
 
@@ -17,6 +18,8 @@ ERRORS = ("unreadable", "outside", "empty", "whitespace", "misaligned", "duplica
 """Kinds of problem that make a corpus unusable as it is; all others are warnings."""
 MIN_SIMILARITY, MAX_TYPO_RATE = 0.75, 0.2
 """A label may be a typo of a similar one if it is at most this frequent, relative to the other."""
+MAX_COMPARED, NEIGHBOURS = 200, 10
+"""Up to this many labels, all pairs are compared; of more labels, each with its neighbours in alphabetical order."""
 
 
 class Problem(NamedTuple):
@@ -101,13 +104,38 @@ def similar_labels(labels: Mapping[str, int]) -> Iterator[str]:
     >>> list(similar_labels({"DISEASE": 90, "Disease": 2, "GENE": 40}))
     ["'DISEASE' (90), 'Disease' (2)"]
     """
-    for label, other in combinations(sorted(labels, key=lambda label: (-labels[label], label)), 2):
-        left, right = ("".join(filter(str.isalnum, name.casefold())) for name in (label, other))
-        may_be_typo = labels[other] <= MAX_TYPO_RATE * labels[label] and abs(len(left) - len(right)) <= 1
-        if left == right or (
-            may_be_typo and SequenceMatcher(None, left, right, autojunk=False).ratio() >= MIN_SIMILARITY
-        ):
-            yield f"{label!r} ({labels[label]:,}), {other!r} ({labels[other]:,})"
+    plain = {label: "".join(filter(str.isalnum, label.casefold())) for label in labels}
+    by_count = sorted(labels, key=lambda label: (-labels[label], label))
+    first: dict[str, str] = {}  # the most frequent label of each plain form
+    similar: dict[tuple[str, str], None] = {}
+    for label in by_count:
+        if first.setdefault(plain[label], label) != label:
+            similar[first[plain[label]], label] = None
+    for left, right in _pairs(by_count, plain):
+        label, other = (left, right) if labels[left] >= labels[right] else (right, left)
+        may_be_typo = labels[other] <= MAX_TYPO_RATE * labels[label]
+        may_be_typo &= plain[label] != plain[other] and abs(len(plain[label]) - len(plain[other])) <= 1
+        if may_be_typo and (label, other) not in similar:
+            matcher = SequenceMatcher(None, plain[label], plain[other], autojunk=False)
+            if matcher.real_quick_ratio() >= MIN_SIMILARITY and matcher.ratio() >= MIN_SIMILARITY:
+                similar[label, other] = None
+    rank = {label: i for i, label in enumerate(by_count)}
+    for label, other in sorted(similar, key=lambda pair: (rank[pair[0]], rank[pair[1]])):
+        yield f"{label!r} ({labels[label]:,}), {other!r} ({labels[other]:,})"
+
+
+def _pairs(labels: list[str], plain: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Pairs to compare: all of them or, of many labels, those that are near in alphabetical order or spelled backwards.
+
+    A typo leaves the beginning or the end of a label as it was, so the two are neighbours in one of the orders.
+    """
+    if len(labels) <= MAX_COMPARED:
+        yield from combinations(labels, 2)
+        return
+    for step in (1, -1):
+        ordered = sorted(labels, key=lambda label: plain[label][::step])
+        for distance in range(1, NEIGHBOURS + 1):
+            yield from zip(ordered, ordered[distance:], strict=False)
 
 
 def span_problems(doc: Document) -> Iterator[tuple[str, Span, str]]:
@@ -118,34 +146,46 @@ def span_problems(doc: Document) -> Iterator[tuple[str, Span, str]]:
         usable = []
         spans: tuple[Span, ...] = getattr(doc, state)
         for span in spans:
-            text = doc.text[max(span.start, 0) : max(span.end, 0)]
-            name = f"{span.label or 'span'} {span.start}-{span.end} {text[:60]!r}"
+            text = doc.text[max(span.start, 0) : max(min(span.end, max(span.start, 0) + 60), 0)]
+            name = f"{span.label or 'span'} {span.start}-{span.end} {text!r}"
             impossible = span_problem(doc.text, span)
             if impossible:
                 yield "empty" if span.start == span.end else "outside", span, f"{name}: {impossible}"
                 continue
-            if text != text.strip():
+            if doc.text[span.start].isspace() or doc.text[span.end - 1].isspace():
                 yield "whitespace", span, f"{name} begins or ends with white space"
             elif span.start not in starts or span.end not in ends:
                 first, last = words_touching(words, span.start, span.end)
-                touched = f"the words are {word_texts(doc)[first:last]}"[:200]
+                near = [doc.text[start:end] for start, end in words[first : min(last, first + 20)]]
+                touched = f"the words are {near}"[:200]
                 yield "misaligned", span, f"{name} does not begin and end at a word boundary: {touched}"
             usable.append((span, name))
         yield from _pair_problems(usable, state)
 
 
 def _pair_problems(spans: list[tuple[Span, str]], state: str) -> Iterator[tuple[str, Span, str]]:
-    spans = sorted(spans, key=lambda item: (item[0].start, -item[0].end))
-    for i, (span, name) in enumerate(spans):
-        for other, other_name in spans[i + 1 :]:
-            if other.start >= span.end:
-                break
-            if other.key == span.key:
-                yield "duplicate", other, f"{other_name} occurs twice"
-            elif other[:2] == span[:2] and state == "spans":
-                yield "two labels", other, f"{other_name} is also {span.label!r}"
-            elif other.start > span.start and other.end > span.end:
-                yield "crossing", other, f"{other_name} crosses {name}"
+    """Problems of two spans; each span is reported at most once per kind, so a document takes n log n steps."""
+    keys: set[tuple[int, int, str]] = set()
+    labels: dict[tuple[int, int], str] = {}
+    open_spans: list[tuple[int, str]] = []  # heap of ends and names: spans that begin earlier and are not yet over
+    same_start: list[tuple[int, str]] = []
+    previous = -1
+    for span, name in sorted(spans, key=lambda item: (item[0].start, -item[0].end)):
+        if span.key in keys:
+            yield "duplicate", span, f"{name} occurs twice"
+            continue
+        keys.add(span.key)
+        if span.start != previous:
+            for item in same_start:
+                heappush(open_spans, item)
+            same_start, previous = [], span.start
+        if labels.setdefault(span[:2], span.label) != span.label and state == "spans":
+            yield "two labels", span, f"{name} is also {labels[span[:2]]!r}"
+        while open_spans and open_spans[0][0] <= span.start:
+            heappop(open_spans)
+        if open_spans and open_spans[0][0] < span.end:
+            yield "crossing", span, f"{name} crosses {open_spans[0][1]}"
+        same_start.append((span.end, name))
 
 
 def _line_of(doc: Document, span: Span) -> Where | None:
@@ -168,16 +208,19 @@ def _fix_spans(doc: Document, spans: Iterable[Span], fixed: Counter[str]) -> Ite
     keys: set[tuple[int, int, str]] = set()
     words = words_of(doc)
     for span in spans:
-        start, end = max(span.start, 0), min(span.end, len(doc.text))
-        text = doc.text[start:end]
-        if not text.strip():
+        low, high = max(span.start, 0), min(span.end, len(doc.text))
+        start, end = low, high
+        while start < end and doc.text[start].isspace():
+            start += 1
+        while start < end and doc.text[end - 1].isspace():
+            end -= 1
+        if start >= end:
             fixed["dropped: empty"] += 1
             continue
-        if (start, end) != span[:2]:
+        if (low, high) != span[:2]:
             fixed["cut to the text"] += 1
-        if text != text.strip():
+        if (start, end) != (low, high):
             fixed["white space trimmed"] += 1
-            start, end = start + len(text) - len(text.lstrip()), end - (len(text) - len(text.rstrip()))
         first, last = words_touching(words, start, end)
         if first < last and (words[first][0], words[last - 1][1]) != (start, end):
             fixed["widened to whole words"] += 1

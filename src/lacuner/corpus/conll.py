@@ -21,6 +21,8 @@ from lacuner.errors import CorpusError
 
 DOCSTART = "-DOCSTART-"
 MAX_SENTENCE = 1_000_000
+MAX_COLUMNS_LINE = 100_000
+"""Characters of a line, which holds one word, at most."""
 _SAMPLE_LINES = 5_000
 
 
@@ -99,7 +101,7 @@ def _sentences(file: CorpusFile) -> Iterator[tuple[int, list[str]]]:
     """Runs of non-blank lines with the number of their first line; an empty run for each `-DOCSTART-`."""
     current: list[str] = []
     first = 1
-    for block in file.read_blocks():
+    for block in file.read_blocks(MAX_COLUMNS_LINE):
         lines, at = block.lines, 0
         breaks = [
             i for i, line in enumerate(lines) if not line or line.isspace() or (line[0] == "-" and _is_docstart(line))

@@ -113,8 +113,15 @@ class CorpusFile:
     def error(self, problem: str, line: int | None = None) -> CorpusError:
         return CorpusError(problem, file=self.path, line=line)
 
-    def read_blocks(self) -> Iterator[Block]:
+    def read_blocks(self, max_line: int | None = None) -> Iterator[Block]:
         """Lines in blocks of about a megabyte; line ends are LF or CRLF, a byte order mark is skipped."""
+        for block in self._read_blocks(max_line or MAX_LINE):
+            if max_line is not None and max(map(len, block.lines)) > max_line:
+                number = next(i for i, line in enumerate(block.lines, block.first) if len(line) > max_line)
+                raise self.error(f"this line is longer than {max_line:,} characters", number)
+            yield block
+
+    def _read_blocks(self, max_line: int) -> Iterator[Block]:
         first, rest = 1, ""
         for text in self.read_pieces():
             text = rest + text
@@ -123,8 +130,8 @@ class CorpusFile:
                 yield Block(first, _split_lines(text[: cut - 1]))
                 first += text.count("\n", 0, cut)
             rest = text[cut:]
-            if len(rest) > MAX_LINE:
-                raise self.error(f"this line is longer than {MAX_LINE:,} characters", first)
+            if len(rest) > max_line:
+                raise self.error(f"this line is longer than {max_line:,} characters", first)
         if rest:
             yield Block(first, _split_lines(rest))
 
