@@ -3,9 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lacuner.corpus import ReadOptions, read
-from lacuner.corpus.words import join_words, split_words, words_of
+from lacuner.corpus.words import _patterns, join_words, split_words, words_of
 from lacuner.data import Document
 from lacuner.errors import ConfigError
 
@@ -62,3 +64,10 @@ def test_words_split_at_spaces(tmp_path: Path) -> None:
     assert second.words == ((0, 1), (1, 2)), "words that are given stay"
     with pytest.raises(ConfigError, match="unicode or space"):
         read(tmp_path / "x.jsonl", options=ReadOptions(words="magic"))  # type: ignore[arg-type]
+
+
+@settings(max_examples=300)
+@given(st.text(st.characters(max_codepoint=127), max_size=30))
+def test_ascii_is_split_by_the_same_rule(text: str) -> None:
+    by_unicode = tuple(match.span() for match in _patterns()[0].finditer(text))
+    assert split_words(text) == by_unicode

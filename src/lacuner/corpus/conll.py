@@ -227,27 +227,35 @@ def write_conll(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = 
                 meta.pop("document", None)
             lost.count("meta not written", bool(meta))
             lost.count("id not written", doc.id != str(number))
-            lost.count("text: other white space than the words' own", join_words(tokens)[0] != doc.text)
+            lost.count("text: other white space than the words' own", differs_from_words(doc.text, tokens))
             rows = [f"{token}\t{tag}\n" for token, tag in zip(tokens, tags, strict=True)]
             stream.write(("".join(rows) + "\n").encode())
+
+
+def differs_from_words(text: str, tokens: Sequence[str]) -> bool:
+    """Whether a text cannot be restored from its words."""
+    return " ".join(tokens) != text if text.isascii() else join_words(tokens)[0] != text
 
 
 def to_tags(doc: Document, lost: Lost, scheme: str) -> tuple[list[str], list[str]]:
     """A document as words and tags; `lost` records what these cannot express."""
     tokens = word_texts(doc)
-    for i, token in enumerate(tokens):
+    may_break = not doc.text.isprintable() or DOCSTART in doc.text
+    for i, token in enumerate(tokens if may_break else ()):
         if "\t" in token or "\n" in token or (i == 0 and (token == DOCSTART or token[0] == "\ufeff")):
             lost.count("word changed: it would break its line")
             token = token.replace("\t", " ").replace("\n", " ").replace(DOCSTART, "DOCSTART")
             tokens[i] = token.replace("\ufeff", "\u2060")
-    writable = []
-    for _, _, span in to_words(doc, doc.spans, lost):
+    writable: list[Span] = []
+    places: dict[Span, tuple[int, int]] = {}
+    for first, last, span in to_words(doc, doc.spans, lost):
         if any(mark in span.label for mark in "\t\n\r"):
             lost.span(doc, span, "label would break its line")
         else:
             writable.append(span)
+            places[span] = first, last
     spans = flatten(doc, writable, lost)
-    chunks = [tagging.Chunk(first, last, span.label) for first, last, span in to_words(doc, spans, lost)]
+    chunks = [tagging.Chunk(*places[span], span.label) for span in spans]
     for left, right in pairwise(chunks):
         if scheme == "IO" and left.end == right.start and left.label == right.label:
             lost.count("spans that touch become one in IO")

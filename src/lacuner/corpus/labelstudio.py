@@ -20,7 +20,6 @@ from lacuner.corpus.json_rows import (
     get,
     get_text,
     new_id,
-    new_score,
     new_span,
     read_documents,
     show,
@@ -36,6 +35,7 @@ from lacuner.errors import CorpusError
 
 FROM_NAME, TO_NAME = "label", "text"
 """Names of the tags `<Labels name="label" toName="text">` and `<Text name="text" value="$text">` of the project."""
+_ADDRESSES = ("http://", "https://", "/data/", "s3://", "gs://")
 _BOOKKEEPING = {"created_at", "updated_at", "updated_by", "lead_time"}
 _COUNTS = {"total_annotations", "cancelled_annotations", "total_predictions", "comment_count"}
 _TASK_KEYS = {"id", "data", "annotations", "completions", "predictions", "meta", "drafts"} | _BOOKKEEPING | _COUNTS
@@ -115,7 +115,7 @@ def _spans(annotation: dict[str, Any], doc: Document, table: OffsetTable, file: 
     return tuple(dict.fromkeys(spans))
 
 
-def _region(value: dict[str, Any], score: Any, doc: Document, table: OffsetTable, file: CorpusFile) -> Iterator[Span]:
+def _region(value: dict[str, Any], score: Any, doc: Document, table: OffsetTable, file: CorpusFile) -> list[Span]:
     """One span per label of a region; offsets are corrected if the region's text shows that they count otherwise."""
     labels = value.get("labels", value.get("hypertextlabels"))
     start, end = value.get("start"), value.get("end")
@@ -128,19 +128,18 @@ def _region(value: dict[str, Any], score: Any, doc: Document, table: OffsetTable
         raise CorpusError(f"this region has an HTML path instead of a character offset: {show(start)}")
     if not isinstance(labels, list) or not labels:
         file.lost.count("region without a label not read")
-        return
-    place = f"{show(start, 20)}-{show(end, 20)}"
-    spans = [new_span(start, end, label, "result", new_score(score, place)) for label in labels]
+        return []
+    spans = [new_span(start, end, label, "result", score) for label in labels]
     surface = value.get("text")
     if file.options.offsets == "characters" and not file.options.keep_bad_spans and isinstance(surface, str):
-        if doc.text.startswith(("http://", "https://", "/data/", "s3://", "gs://")) and len(doc.text.split()) == 1:
+        if doc.text.startswith(_ADDRESSES) and len(doc.text.split()) == 1:
             raise CorpusError(f"the task has the address of its text, {doc.text[:60]!r}, not the text itself")
         first, last, unit = table.locate(spans[0].start, spans[0].end, surface)
         if unit is not None:
             how = "found by the region's text" if unit == "search" else f"counted in {unit}"
             file.lost.count(f"offset corrected: {how}", len(spans))
-        spans = [span._replace(start=first, end=last) for span in spans]
-    yield from spans
+            spans = [span._replace(start=first, end=last) for span in spans]
+    return spans
 
 
 def read_labelstudio_min(file: CorpusFile) -> Iterator[Document]:

@@ -49,7 +49,9 @@ class OffsetTable:
 
         The unit is None if it is characters, and `"search"` if the text was found near the offsets.
         """
-        if surface is None or not surface.strip() or _is_same(self.text[max(start, 0) : max(end, 0)], surface):
+        if surface is None or (0 <= start < end and self.text[start:end] == surface):
+            return start, end, None
+        if not surface.strip() or _is_same(self.text[max(start, 0) : max(end, 0)], surface):
             return start, end, None
         for unit in self._units:
             first, last = self.to_characters(start, unit), self.to_characters(end, unit)

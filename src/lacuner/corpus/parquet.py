@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.corpus import argilla, jsonl
-from lacuner.corpus.conll import to_tags
+from lacuner.corpus.conll import differs_from_words, to_tags
 from lacuner.corpus.json_rows import finish_document
 from lacuner.corpus.json_stream import parse_json
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.streams import COMPRESSED, open_output
-from lacuner.corpus.words import join_words
 from lacuner.data import Document, Lost
 from lacuner.errors import CorpusError
 
@@ -211,7 +210,7 @@ def write_data_set(docs: Iterable[Document], path: Path, lost: Lost, scheme: str
     def row(doc: Document) -> dict[str, Any]:
         tokens, names = to_tags(doc, lost, scheme)
         lost.count("meta not written", bool(doc.meta))
-        lost.count("text: other white space than the words' own", join_words(tokens)[0] != doc.text)
+        lost.count("text: other white space than the words' own", differs_from_words(doc.text, tokens))
         return {"id": doc.id, "tokens": tokens, "ner_tags": [numbers.setdefault(name, len(numbers)) for name in names]}
 
     # with Arrow's copy of the schema, readers would ignore metadata that is added after the last document

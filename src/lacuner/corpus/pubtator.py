@@ -121,7 +121,8 @@ def _block(doc: Document, number: int, lost: Lost) -> str:
             continue
         mention = " ".join(doc.text[span.start : span.end].splitlines()).replace("\t", " ")
         columns = [id_, str(span.start), str(span.end), mention, span.label]
-        lines.append("\t".join(columns + ([known[span[:2]]] if span[:2] in known else [])))
+        columns.append(known.get(span[:2], "-"))  # other readers skip a mention without this column
+        lines.append("\t".join(columns))
     return "\n".join(lines) + "\n\n"
 
 

@@ -48,9 +48,13 @@ def word_pattern() -> str:
     return str(_patterns()[0].pattern)
 
 
+_ASCII_WORD = re.compile(r"[A-Za-z0-9_]+|[^ \t\n\r\f\vA-Za-z0-9_]")
+"""The rule for plain ASCII, where it needs no Unicode tables and is twice as fast."""
+
+
 def split_words(text: str) -> Words:
     """Split by the Unicode rule above. Every character except white space is in exactly one word."""
-    word, _ = _patterns()
+    word = _ASCII_WORD if text.isascii() else _patterns()[0]
     return tuple([match.span() for match in word.finditer(text)])
 
 
@@ -140,6 +144,9 @@ def to_words(
     records them.
     """
     words = words_of(doc)
+    spans = tuple(spans)
+    if not spans:
+        return []
     starts = {start: i for i, (start, _) in enumerate(words)}
     ends = {end: i + 1 for i, (_, end) in enumerate(words)}
     in_words = []

@@ -1,0 +1,161 @@
+"""Other tools' own libraries read what we write, and we read what they write: the same spans.
+
+They are not part of `make setup`, because some are heavy. To run these tests, install datasets, label-studio-sdk,
+argilla, bioc and conllu into an environment of their own, beside pytest, regex, zstandard, pyarrow and spaCy, and run
+this file with `--noconftest`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuner.corpus import read, write
+from lacuner.data import Document, Span
+
+DOCS = [
+    Document("1", "Mara Teel left Halden.", spans=(Span(0, 9, "PERSON"), Span(15, 21, "PLACE")), complete=True),
+    Document("2", "🚀 Élan near 北京, said Mara.", spans=(Span(2, 6, "PLACE"), Span(12, 14, "PLACE")), complete=True),
+    Document("3", "Nobody left.", complete=True),
+]
+SURFACES = [[("Mara Teel", "PERSON"), ("Halden", "PLACE")], [("Élan", "PLACE"), ("北京", "PLACE")], []]
+
+
+def surfaces(docs: list[Document]) -> list[list[tuple[str, str]]]:
+    return [[(doc.text[span.start : span.end], span.label) for span in doc.spans] for doc in docs]
+
+
+def test_spacy_trains_from_our_pairs(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    from spacy.training import Example
+
+    write(DOCS, tmp_path / "x.json", format="spacy2")
+    nlp = spacy.blank("en")
+    pairs = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    examples = [Example.from_dict(nlp.make_doc(text), annotation) for text, annotation in pairs]
+    assert [[(ent.text, ent.label_) for ent in example.reference.ents] for example in examples] == SURFACES
+
+
+def test_datasets_finds_tokens_and_names(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    write(DOCS, tmp_path / "x.parquet", format="huggingface")
+    loaded = datasets.Dataset.from_parquet(str(tmp_path / "x.parquet"), cache_dir=str(tmp_path / "cache"))
+    names = loaded.features["ner_tags"].feature.names
+    assert names == ["O", "B-PERSON", "I-PERSON", "B-PLACE", "I-PLACE"]
+    assert [names[tag] for tag in loaded[0]["ner_tags"]] == ["B-PERSON", "I-PERSON", "O", "B-PLACE", "O"]
+    loaded.save_to_disk(tmp_path / "saved")
+    splits = datasets.DatasetDict({"train": loaded, "test": loaded.select([0])})
+    splits.save_to_disk(tmp_path / "splits")
+    loaded.to_parquet(tmp_path / "theirs.parquet")
+    loaded.to_json(tmp_path / "theirs.json")
+    from lacuner.corpus import ReadOptions
+
+    for path in ("saved", "theirs.parquet"):
+        assert surfaces(list(read(tmp_path / path))) == SURFACES
+    assert surfaces(list(read(tmp_path / "splits", options=ReadOptions(split="test")))) == SURFACES[:1]
+    assert surfaces(list(read(tmp_path / "theirs.json", options=ReadOptions(label_names=tuple(names))))) == SURFACES
+
+
+CONFIG = """<View><Labels name="label" toName="text"><Label value="PERSON"/><Label value="PLACE"/></Labels>
+<Text name="text" value="$text"/></View>"""
+
+
+def test_label_studio_accepts_our_tasks(tmp_path: Path) -> None:
+    pytest.importorskip("label_studio_sdk")
+    from label_studio_sdk.label_interface import LabelInterface
+
+    incomplete = [Document("4", "Mara left.", spans=(Span(0, 4, "PERSON", 0.8, "gazetteer"),), complete=False)]
+    write(DOCS + incomplete, tmp_path / "x.json", format="labelstudio")
+    tasks = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    interface = LabelInterface(CONFIG)
+    for task in tasks:
+        assert all(interface.validate_annotation(annotation) for annotation in task["annotations"])
+        assert all(interface.validate_prediction(prediction) for prediction in task["predictions"])
+    assert len(tasks[3]["predictions"]) == 1
+
+
+def test_label_studio_exports_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("label_studio_sdk")
+    from label_studio_sdk.converter import Converter
+
+    write(DOCS, tmp_path / "x.json", format="labelstudio")
+    tasks = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    for number, task in enumerate(tasks):
+        task["id"] = task["annotations"][0]["id"] = number
+        task["annotations"][0]["completed_by"] = 1
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    converter = Converter(CONFIG, str(tmp_path), download_resources=False)
+    for format in ("JSON", "JSON_MIN"):
+        (tmp_path / format).mkdir()
+        converter.convert(str(tmp_path / "tasks.json"), str(tmp_path / format), format, is_dir=False)
+        [path] = (tmp_path / format).glob("*.json")
+        assert surfaces(list(read(path))) == SURFACES
+
+
+def test_argilla_records(tmp_path: Path) -> None:
+    rg = pytest.importorskip("argilla")
+    from argilla.records._io._generic import GenericIO
+
+    incomplete = Document("4", "Mara left.", spans=(Span(0, 4, "PERSON", 0.8, "gazetteer"),), complete=False)
+    write([*DOCS, incomplete], tmp_path / "x.json", format="argilla")
+    rows = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    records = [rg.Record.from_dict(row) for row in rows]
+    [suggestion] = records[3].suggestions
+    assert (suggestion.value, suggestion.score, suggestion.agent) == (
+        [{"start": 0, "end": 4, "label": "PERSON"}],
+        [0.8],
+        "gazetteer",
+    )
+    assert [len(list(record.responses)) for record in records] == [1, 1, 1, 0]
+    (tmp_path / "nested.json").write_text(json.dumps([record.to_dict() for record in records], default=str))
+    flat: list[Any] = GenericIO.to_list(records, flatten=True)
+    (tmp_path / "flat.json").write_text(json.dumps(flat, default=str))
+    for name in ("nested.json", "flat.json"):
+        assert surfaces(list(read(tmp_path / name))) == [*SURFACES, [("Mara", "PERSON")]]
+
+
+@pytest.mark.parametrize("format", ["bioc", "bioc_json"])
+def test_bioc(tmp_path: Path, format: str) -> None:
+    pytest.importorskip("bioc")
+    from bioc import biocjson, biocxml
+
+    library = biocxml if format == "bioc" else biocjson
+    write(DOCS, tmp_path / "ours", format=format)
+    with (tmp_path / "ours").open(encoding="utf-8") as stream:
+        collection = library.load(stream)
+    theirs = [
+        [(annotation.text, annotation.infons["type"]) for annotation in passage.annotations]
+        for document in collection.documents
+        for passage in document.passages
+    ]
+    assert theirs == SURFACES
+    with (tmp_path / "theirs").open("w", encoding="utf-8") as stream:
+        library.dump(collection, stream)
+    assert surfaces(list(read(tmp_path / "theirs"))) == SURFACES
+
+
+def test_pubtator(tmp_path: Path) -> None:
+    pytest.importorskip("bioc")
+    from bioc import pubtator
+
+    write(DOCS, tmp_path / "ours.pubtator")
+    with (tmp_path / "ours.pubtator").open(encoding="utf-8") as stream:
+        documents = pubtator.load(stream)
+    assert [[(mention.text, mention.type) for mention in doc.annotations] for doc in documents] == SURFACES
+    with (tmp_path / "theirs").open("w", encoding="utf-8") as stream:
+        pubtator.dump(documents, stream)
+    assert surfaces(list(read(tmp_path / "theirs", format="pubtator"))) == SURFACES
+
+
+def test_conllu(tmp_path: Path) -> None:
+    conllu = pytest.importorskip("conllu")
+    write(DOCS, tmp_path / "x.conllu")
+    sentences = conllu.parse((tmp_path / "x.conllu").read_text(encoding="utf-8"))
+    tags = [[(token["misc"] or {}).get("NER", "O") for token in sentence] for sentence in sentences]
+    assert tags[0] == ["B-PERSON", "I-PERSON", "O", "B-PLACE", "O"]
+    assert [sentence.metadata["text"] for sentence in sentences] == [doc.text for doc in DOCS]
+    (tmp_path / "theirs.conllu").write_text("".join(sentence.serialize() for sentence in sentences), encoding="utf-8")
+    assert surfaces(list(read(tmp_path / "theirs.conllu"))) == SURFACES
