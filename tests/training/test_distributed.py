@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +143,23 @@ def test_the_plain_command_ignores_the_variables_of_torchrun(
         main(join=join)
     assert (ended.value.code or 0) == status
     assert ("only train and pretrain run in several processes" in capsys.readouterr().err) == join
+
+
+def test_a_process_that_the_launcher_terminates_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def app() -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("lacuner.cli.main.app", app)
+    monkeypatch.setattr(distributed, "join_processes", nullcontext)
+    monkeypatch.setattr(sys, "argv", ["lacuner", "train"])
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main(join=True)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.count("terminated, as the launcher does") == 1

@@ -66,6 +66,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
+TERMINATED = 128 + signal.SIGTERM
+"""Exit status after SIGTERM."""
 RESUMABLE = ("train", "distil", "audit issues", "pretrain", "bench")
 SEVERAL_PROCESSES = ("train", "pretrain")
 """Commands that `torchrun -m lacuner` runs in several processes."""
@@ -155,6 +157,13 @@ def join_launched(arguments: Sequence[str]) -> Iterator[None]:
             if not claim_report():
                 sys.exit(1)  # another process says why
             raise
+        except SystemExit as ending:
+            if ending.code == TERMINATED and claim_report():
+                raise ProcessLostError(
+                    "terminated, as the launcher does with all processes if one of them ends; the same command "
+                    "continues from the last checkpoint"
+                ) from None
+            raise
 
 
 def main(join: bool = False) -> None:
@@ -167,7 +176,7 @@ def main(join: bool = False) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if threading.current_thread() is threading.main_thread():
         # exit instead of dying, so that half-written files and workers are cleaned up
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         with join_launched(sys.argv[1:]) if join else nullcontext():
             app()

@@ -39,7 +39,7 @@ from lacuner.models.types import CRFScores, HasThreshold, SpanScores
 from lacuner.models.windows import Sentences, cut_sentences
 from lacuner.techniques.distillation import distillation_step, soft_label_set
 from lacuner.training.config import TrainConfig
-from lacuner.training.dataset import TrainingSet, training_set
+from lacuner.training.dataset import TrainingSentences, TrainingSet, training_set
 from lacuner.training.identity import run_identity, set_complete, sort_documents
 from lacuner.training.run_folder import Run, quiet
 from lacuner.training.stage import Selection, train_stage
@@ -173,7 +173,7 @@ def _probs_of(scores: Any) -> Tensor:
     return probs.masked_fill(~scores.mask.unsqueeze(-1), torch.nan) if isinstance(scores, SpanScores) else probs
 
 
-def align_words(probs: Tensor, sentences: Sentences) -> Tensor:
+def align_words(probs: Tensor, sentences: Sentences | TrainingSentences) -> Tensor:
     """Rows of all words of documents, one after another, as rows of the words of (overlapping) windows."""
     last = np.zeros(int(sentences.document.max(initial=-1)) + 1, dtype=np.int64)
     for number, window in zip(sentences.document.tolist(), sentences.windows, strict=True):
