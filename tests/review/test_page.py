@@ -127,6 +127,20 @@ def test_boundaries_move_by_characters(tab: Tab, server: ReviewServer) -> None:
     assert spans(server) == [("alde", "PLACE")]
 
 
+def test_what_cannot_be_saved_is_said(tab: Tab, server: ReviewServer) -> None:
+    tab.press("c", "ArrowLeft", "a")
+    assert "starts or ends with white space" in tab.text("banner")
+    assert server.decisions() == []
+    tab.press("ArrowRight", "a")
+    assert not tab.page.locator("#banner").is_visible()
+    tab.press("2")
+    assert tab.text("question") == "Keep the label PERSON of “Halden”?"
+    tab.press("a")
+    assert [decision.action for decision in server.decisions()] == ["accept", "change"]
+    assert spans(server) == [("Halden", "PERSON")]
+    tab.errors.clear()  # the status of the refused request
+
+
 def test_offsets_behind_emoji_are_right(tab: Tab, server: ReviewServer) -> None:
     tab.press("j", "j", "j")
     assert tab.marked == "Halden"

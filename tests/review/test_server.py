@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lacuner.audit.issues import new_issue
-from lacuner.data import Span
+from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.review.next_round import NextRound
 from lacuner.review.queue import ReviewQueue, decision_log
@@ -219,6 +219,21 @@ def test_filters_combine(client: Client) -> None:
     assert found(search="nowhere") == []
     client.post("decide", issue=client.queue.issues[0].id, action="accept")
     assert found(status="decided") == ["Halden"]
+
+
+def test_evidence_of_any_form_is_shown(tmp_path: Path) -> None:
+    doc = Document("1", "Mara left")
+    odd = {
+        "probability": float("nan"),
+        "labeled": {"A": "x", "B": 2},
+        "unlabeled": [],
+        "mentions": [7, {"document": "9"}],
+    }
+    odd |= {"gazetteer": {"term": 1}, "other": {"x": 1}}
+    issue = new_issue("missing", doc, Span(0, 4, "PER"), (), 0.5, odd)
+    evidence = Client(tmp_path, ReviewQueue((issue,), {"1": doc}, (), ("PER",))).post("issue")["issue"]["evidence"]
+    assert evidence["labeled"] == [["B", 2]] and evidence["other"] == [["other", "{'x': 1}"]]
+    assert evidence["probability"] is None and evidence["gazetteer"] == evidence["mentions"] == []
 
 
 def test_the_address_stays_the_same_and_is_private(tmp_path: Path) -> None:

@@ -77,12 +77,13 @@ def show_evidence(
     probability, unlabeled = (_number(rest.pop(name, None)) for name in ("probability", "unlabeled"))
     entries = [row for row in _rows(rest.pop("gazetteer", None)) if "term" in row]
     labeled = rest.pop("labeled", None)
+    labeled = labeled if isinstance(labeled, dict) else {}
     places = [row for row in _rows(rest.pop("mentions", None)) if (row.get("document"), row.get("start")) != besides]
     mentions = [_excerpt(row, docs) for row in places]
     return {
         "probability": probability,
         "gazetteer": [(show(str(row["term"])), show(str(row.get("label", "")))) for row in entries],
-        "labeled": [(show(label), _number(n)) for label, n in labeled.items()] if isinstance(labeled, dict) else [],
+        "labeled": [(show(label), n) for label, n in labeled.items() if _number(n) is not None],
         "unlabeled": unlabeled,
         "mentions": [mention for mention in mentions if mention is not None],
         "other": [(show(str(name)), show(str(value))[:_MAX_VALUE]) for name, value in rest.items()],

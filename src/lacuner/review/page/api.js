@@ -13,7 +13,11 @@ export class RefusedError extends Error {
 const token = readToken();
 
 /** Names this tab in the decisions, so that undo takes back its own. It stays the same when the page is reloaded. */
-export const tab = remember("tab") ?? remember("tab", `tab-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`);
+export const tab = remember("tab") ?? remember("tab", newTabName());
+
+function newTabName() {
+  return `tab-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
+}
 
 function readToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");

@@ -35,7 +35,10 @@ export function delay(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** Move the focus to the question, so that a screen reader reads it; but never away from a field where somebody types. */
+/** Fields where keys mean something else than on the rest of the page. */
+export const FIELDS = "input:not([type=checkbox]), select";
+
+/** Move the focus to the question, so that a screen reader reads it; but never away from where somebody types. */
 export function focusQuestion() {
-  if (!document.activeElement?.matches("input:not([type=checkbox]), select")) byId("question").focus({ preventScroll: true });
+  if (!document.activeElement?.matches(FIELDS)) byId("question").focus({ preventScroll: true });
 }

@@ -115,7 +115,11 @@ export class IssueMode {
     const disputed = view.current.filter(() => view.kind !== "spurious" || this.isChanged);
     const ranges = [
       ...view.labels.map((span) => ({ ...span, className: "labeled" })),
-      ...disputed.map((span) => ({ ...span, label: span.label === this.label ? "" : span.label, className: "current" })),
+      ...disputed.map((span) => ({
+        ...span,
+        label: span.label === this.label ? "" : span.label, // shown once
+        className: "current",
+      })),
       { start: this.range[0], end: this.range[1], label: this.label, className: `focus ${view.kind}` },
     ];
     showText(byId("text"), this.window, ranges);
@@ -142,10 +146,13 @@ export class IssueMode {
     const { view } = this;
     const [old] = view.current;
     const text = quote(this.text);
-    if (!this.isChanged && view.kind === "spurious") return ["Remove the label ", type(view.span.label), " from ", text, "?"];
+    if (!this.isChanged && view.kind === "spurious") {
+      return ["Remove the label ", type(view.span.label), " from ", text, "?"];
+    }
     if (!old) return ["Label ", text, " as ", type(this.label), "?"];
     const isMoved = old.start !== this.range[0] || old.end !== this.range[1];
     const isRenamed = old.label !== this.label;
+    if (!isMoved && !isRenamed) return ["Keep the label ", type(old.label), " of ", text, "?"];
     const from = [quote(this.window.slice(old.start, old.end)), ...(isRenamed ? [" ", type(old.label)] : [])];
     const to = [isMoved ? text : null, isRenamed ? type(this.label) : null].filter((part) => part !== null);
     if (to.length === 2) to.splice(1, 0, " ");
@@ -155,19 +162,20 @@ export class IssueMode {
   showActions() {
     const { view } = this;
     const [old] = view.current;
-    const accept = this.isChanged
-      ? ["Save the change"]
-      : { missing: ["Accept: ", type(this.label)], spurious: ["Accept: remove it"] }[view.kind] ?? ["Accept: change it"];
+    const suggested = { missing: ["Accept: ", type(this.label)], spurious: ["Accept: remove it"] }[view.kind];
+    const accept = this.isChanged ? ["Save the change"] : (suggested ?? ["Accept: change it"]);
     const reject = old ? ["Reject: keep ", type(old.label)] : ["Reject: no entity here"];
     byId("accept").lastElementChild.replaceChildren(...accept);
     byId("reject").lastElementChild.replaceChildren(...reject);
     byId("reject").hidden = false;
-    byId("reject").title = old ? "" : "Nothing in this string is an entity. If only the boundaries are wrong, move them instead.";
+    byId("reject").title = old
+      ? ""
+      : "Nothing in this string is an entity. If only the boundaries are wrong, move them instead.";
     byId("none").hidden = !["wrong_type", "wrong_boundary"].includes(view.kind);
     byId("group").hidden = view.equal < 2;
     const all = view.equal === 2 ? "both" : `all ${view.equal.toLocaleString("en")}`;
-    byId("accept-all").lastElementChild.replaceChildren(`${this.isChanged ? "Save" : "Accept"} for ${all} equal strings`);
-    byId("reject-all").lastElementChild.replaceChildren(`Reject for ${all}`);
+    byId("accept-all").lastElementChild.textContent = `${this.isChanged ? "Save" : "Accept"} for ${all} equal strings`;
+    byId("reject-all").lastElementChild.textContent = `Reject for ${all}`;
   }
 
   showEvidence() {
@@ -206,7 +214,8 @@ export class IssueMode {
       }
       request = { action: "change", span: { start: this.range[0], end: this.range[1], type: this.type } };
     }
-    const words = { accept: this.isChanged ? "Saved" : "Accepted", reject: "Rejected", none: "No entity", skip: "Skipped" };
+    const accepted = this.isChanged ? "Saved" : "Accepted";
+    const words = { accept: accepted, reject: "Rejected", none: "No entity", skip: "Skipped" };
     const text = this.text;
     const answer = await this.app.send(
       "/api/decide",

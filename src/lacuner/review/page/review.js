@@ -3,7 +3,7 @@
 import { OfflineError, RefusedError, post, remember } from "./api.js";
 import { IssueMode } from "./issues.js";
 import { SentenceMode } from "./sentences.js";
-import { byId, delay, element, focusQuestion, formatShare } from "./dom.js";
+import { FIELDS, byId, delay, element, focusQuestion, formatShare } from "./dom.js";
 import { askForType, showTypes } from "./types.js";
 import { openRound } from "./round.js";
 
@@ -72,6 +72,7 @@ async function send(path, body, onConflict) {
       try {
         const answer = await post(path, body);
         setOffline(false);
+        showBanner("");
         showSummary(answer.summary, answer.run);
         return answer;
       } catch (error) {
@@ -130,15 +131,17 @@ function showSummary(summary, run) {
     (settled ? `, ${settled.toLocaleString("en")} settled by them` : "") +
     (skipped ? `, ${skipped.toLocaleString("en")} skipped` : "");
   const { right, judged, low, high } = summary.precision;
+  const interval = `${formatShare(low)} to ${formatShare(high)}`;
   byId("precision").textContent = judged
-    ? `${right} of ${judged} issues were real: ${formatShare(right / judged)} (${formatShare(low)} to ${formatShare(high)})`
+    ? `${right} of ${judged} issues were real: ${formatShare(right / judged)} (${interval})`
     : "";
   byId("precision").hidden = isSentences;
   const { recent } = summary;
   byId("advice").hidden = !summary.exhausted || isSentences;
   byId("advice").textContent = summary.exhausted
     ? `Of the last ${recent.judged} issues only ${recent.right} were real (at most ${formatShare(recent.high)} with ` +
-      "97.5 % confidence), and those that follow are less probable. It is time for the next round (n), or to label sentences (m)."
+      "97.5 % confidence), and those that follow are less probable. It is time for the next round (n), or to label " +
+      "sentences (m)."
     : "";
   fillSelect("kind", summary.kinds.map(([kind, count]) => [kind, KINDS[kind], count]));
   fillSelect("label", summary.labels.map(([label, count], i) => [i, label, count]));
@@ -150,7 +153,8 @@ function showSummary(summary, run) {
 /** Options of a filter with the number of open issues. */
 function fillSelect(name, rows) {
   const select = byId(`filter-${name}`);
-  const options = [["", "all"], ...rows.map(([value, text, count]) => [value, `${text} (${count.toLocaleString("en")})`])];
+  const withCounts = rows.map(([value, text, count]) => [value, `${text} (${count.toLocaleString("en")})`]);
+  const options = [["", "all"], ...withCounts];
   const isSame =
     select.options.length === options.length && options.every(([, text], i) => select.options[i].textContent === text);
   if (isSame) return;
@@ -181,7 +185,9 @@ async function switchTo(name, view, undone) {
   mode = modes[name];
   remember("mode", name);
   document.body.dataset.mode = name;
-  for (const button of byId("modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === name));
+  for (const button of byId("modes").children) {
+    button.setAttribute("aria-pressed", String(button.dataset.mode === name));
+  }
   byId("filters").hidden = name !== "issues";
   [byId("first-edge").textContent, byId("second-edge").textContent] = mode.edges;
   showLegend();
@@ -264,7 +270,7 @@ const REPEATABLE = ["ArrowLeft", "ArrowRight", "j", "k"];
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  if (event.target.matches("input:not([type=checkbox]), select")) {
+  if (event.target.matches(FIELDS)) {
     if (event.key !== "Escape" && (event.key !== "Enter" || !event.target.matches("input"))) return;
     event.target.blur();
     focusQuestion();

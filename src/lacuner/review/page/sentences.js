@@ -60,7 +60,9 @@ export class SentenceMode {
     document.body.classList.toggle("empty", !view);
     focusQuestion();
     if (!view) {
-      byId("question").replaceChildren(this.app.summary.sentences ? "All sentences are labeled." : "There are no sentences to label.");
+      byId("question").textContent = this.app.summary.sentences
+        ? "All sentences are labeled."
+        : "There are no sentences to label.";
       byId("facts").textContent = "Press n for the next round, or u to undo.";
       return;
     }
@@ -95,7 +97,11 @@ export class SentenceMode {
     const ranges = this.spans.map((span) => ({ ...span, className: `entity type-${(span.type ?? 0) % 8}` }));
     showText(byId("text"), this.window, [...ranges, { start, end, className: "cursor" }]);
     byId("question").replaceChildren("Label all entities of this sentence");
-    byId("facts").replaceChildren(`sentence ${(view.number + 1).toLocaleString("en")} of ${this.app.summary.sentences.toLocaleString("en")} · document `, element("bdi", { title: view.document }, shorten(view.document, 80)));
+    const [place, count] = [view.number + 1, this.app.summary.sentences].map((value) => value.toLocaleString("en"));
+    byId("facts").replaceChildren(
+      `sentence ${place} of ${count} · document `,
+      element("bdi", { title: view.document }, shorten(view.document, 80)),
+    );
     byId("earlier").hidden = !view.decision;
     byId("earlier").textContent = view.decision ? "Already decided. Saving replaces the earlier decision." : "";
     const number = this.spans.length;
@@ -109,7 +115,8 @@ export class SentenceMode {
 
   listItem(span) {
     const text = this.window.slice(span.start, span.end);
-    const remove = element("button", { type: "button", class: "quiet", "aria-label": `Remove ${text}, ${span.label}` }, "×");
+    const attributes = { type: "button", class: "quiet", "aria-label": `Remove ${text}, ${span.label}` };
+    const remove = element("button", attributes, "×");
     remove.addEventListener("click", () => this.edit(this.spans.filter((other) => other !== span), `Removed: ${text}`));
     return element("li", {}, quote(text), " ", type(span.label), " ", remove);
   }
@@ -129,7 +136,8 @@ export class SentenceMode {
     if (start >= end) return;
     const isInside = selected.length === 1 && selected[0].start <= start && end <= selected[0].end;
     const span = isInside ? { ...selected[0], type: number, label } : { start, end, type: number, label };
-    this.edit([...this.spans.filter((other) => !selected.includes(other)), span], `${this.window.slice(span.start, span.end)}: ${label}`);
+    const others = this.spans.filter((other) => !selected.includes(other));
+    this.edit([...others, span], `${this.window.slice(span.start, span.end)}: ${label}`);
   }
 
   /** A range without white space at its ends. */
@@ -191,7 +199,11 @@ export class SentenceMode {
     const spans = this.spans.map(({ start, end, type: number }) => ({ start, end, type: number }));
     const answer = await this.app.send(
       "/api/label",
-      { sentence: this.view.number, spans: action === "accept" ? spans : null, expected: this.view.decision?.number ?? null },
+      {
+        sentence: this.view.number,
+        spans: action === "accept" ? spans : null,
+        expected: this.view.decision?.number ?? null,
+      },
       () => this.moveOn(),
     );
     if (!answer) return;

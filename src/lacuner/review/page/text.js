@@ -48,8 +48,8 @@ function countPoints(string) {
 }
 
 /**
- * Show a text with ranges `{start, end, className, label}`, which may overlap. Everything is inserted as text; labels are
- * shown by CSS from an attribute, so they are not part of what the mouse selects.
+ * Show a text with ranges `{start, end, className, label}`, which may overlap. Everything is inserted as text; labels
+ * are shown by CSS from an attribute, so they are not part of what the mouse selects.
  */
 export function showText(element, window, ranges) {
   const visible = ranges
@@ -69,8 +69,8 @@ export function showText(element, window, ranges) {
     }
     const piece = document.createElement(covering.some((range) => range.className.includes("focus")) ? "mark" : "span");
     for (const range of covering) piece.classList.add(...range.className.split(" "));
-    const labels = covering.filter((range) => range.label && range.end === end).map((range) => shorten(range.label, 30));
-    if (labels.length) piece.dataset.label = labels.join(" ");
+    const ending = covering.filter((range) => range.label && range.end === end);
+    if (ending.length) piece.dataset.label = ending.map((range) => shorten(range.label, 30)).join(" ");
     piece.textContent = string;
     pieces.push(piece);
   }

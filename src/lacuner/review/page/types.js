@@ -9,14 +9,16 @@ export function showTypes(app, onChoose) {
   const { labels } = app.summary;
   if (byId("types").children.length) return; // the labels of a queue do not change
   const buttons = labels.slice(0, BUTTONS).map(([label], i) => {
-    const attributes = { type: "button", "aria-pressed": "false", "aria-keyshortcuts": String(i + 1), "data-type": String(i) };
-    const button = element("button", attributes, element("kbd", {}, String(i + 1)), " ", element("bdi", {}, label));
+    const key = String(i + 1);
+    const attributes = { type: "button", "aria-pressed": "false", "aria-keyshortcuts": key, "data-type": String(i) };
+    const button = element("button", attributes, element("kbd", {}, key), " ", element("bdi", {}, label));
     button.classList.add(`type-${i % 8}`);
     button.addEventListener("click", () => onChoose(i));
     return button;
   });
   if (labels.length > BUTTONS) {
-    const other = element("button", { type: "button", id: "other-type", "aria-keyshortcuts": "t" }, element("kbd", {}, "t"), " ", element("bdi", {}, "other …"));
+    const attributes = { type: "button", id: "other-type", "aria-keyshortcuts": "t" };
+    const other = element("button", attributes, element("kbd", {}, "t"), " ", element("bdi", {}, "other …"));
     other.addEventListener("click", app.chooseType);
     buttons.push(other);
   }
