@@ -118,6 +118,11 @@ class Tab:
         left, top, right, _ = self._box(start, end)
         self.page.mouse.click((left + right) / 2, top)
 
+    def tap(self, start: int, end: int) -> None:
+        """Tap between two characters of the text with a finger; offsets as above."""
+        left, top, right, _ = self._box(start, end)
+        self.page.touchscreen.tap((left + right) / 2, top)
+
     def select(self, start: int, end: int) -> None:
         """Select characters of the text with the mouse; offsets in UTF-16 units of the whole text."""
         box = self._box(start, end)
@@ -211,10 +216,17 @@ def open_tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
     contexts: list[BrowserContext] = []
     tabs: list[Tab] = []
 
-    def open_(url: str, *, size: tuple[int, int] = LAPTOP, scheme: Any = "light", beside: Tab | None = None) -> Tab:
+    def open_(
+        url: str,
+        *,
+        size: tuple[int, int] = LAPTOP,
+        scheme: Any = "light",
+        touch: bool = False,
+        beside: Tab | None = None,
+    ) -> Tab:
         if beside is None:
             view: Any = {"width": size[0], "height": size[1]}
-            contexts.append(browser.new_context(viewport=view, color_scheme=scheme, reduced_motion="reduce"))
+            contexts.append(browser.new_context(viewport=view, color_scheme=scheme, has_touch=touch, is_mobile=touch))
         tab = Tab((beside.page.context if beside else contexts[-1]).new_page())
         tabs.append(tab)
         tab.page.goto(url)

@@ -185,6 +185,23 @@ def test_keys_can_be_switched_off(server: ReviewServer, open_tab: Callable[..., 
     assert [decision.action for decision in server.decisions()] == ["accept", "reject"]
 
 
+def test_a_phone_needs_no_keyboard(server: ReviewServer, open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab(server.url, size=PHONE, touch=True)
+    assert not tab.page.locator("#accept kbd").is_visible()
+    tab.page.locator("#accept").tap()
+    tab.wait_for("status", "Accepted: Halden")
+    tab.page.locator("#mode-sentences").tap()
+    tab.wait_for("question", "Label all entities")
+    place = server.queue.document("reports/1").text.index("Tuesday")
+    tab.tap(place, place + 4)
+    assert tab.text("status") == "Tuesday"
+    tab.page.locator("#types button").first.tap()
+    tab.page.locator("#accept").tap()
+    tab.wait_for("status", "Saved with 3 entities.")
+    labels = {span.start: span.label for span in server.decisions()[-1].edits[0].spans}
+    assert labels[place] == "COMPANY"
+
+
 def test_buttons_are_large_enough_for_a_thumb(server: ReviewServer, open_tab: Callable[..., Tab]) -> None:
     tab = open_tab(server.url, size=PHONE)
     for name in ("accept", "reject", "skip", "undo"):
