@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lacuner import load
 from lacuner.annotate import Entry, LabellingStatistics, Source, gazetteer_source, load_gazetteer
 from lacuner.annotate import annotate as annotate_documents
+from lacuner.annotate.label_model import By
 from lacuner.annotate.matching.terms import Case
 from lacuner.config import Config, make_config
 from lacuner.corpus import read, write
@@ -66,6 +67,7 @@ def annotate(
     *,
     case: Case = "smart",
     sources: Iterable[Source] = (),
+    by: By = "priority",
     statistics: LabellingStatistics | None = None,
 ) -> Iterator[Document]:
     """Label documents with a gazetteer and other sources (distant supervision).
@@ -75,6 +77,7 @@ def annotate(
         gazetteer: gazetteer file, or labels by surface form.
         case: `smart` ignores case except in acronyms and common words; `fold` always does, `exact` never.
         sources: further labelling sources (`lacuner.annotate`), in order of priority, after the gazetteer.
+        by: how several sources are combined: `priority`, `vote`, or `model` (by accuracy, estimated from agreement).
         statistics: filled with counts while the documents are read.
 
     Returns:
@@ -85,7 +88,7 @@ def annotate(
     (Span(start=10, end=16, label='PLACE', score=None, source='dictionary'),)
     """
     own = [] if gazetteer is None else [gazetteer_source(_entries(gazetteer), case=case)]
-    return annotate_documents(_documents(docs, "docs"), [*own, *sources], statistics=statistics)
+    return annotate_documents(_documents(docs, "docs"), [*own, *sources], by=by, statistics=statistics)
 
 
 def _entries(gazetteer: str | PathLike[str] | Mapping[str, str]) -> Sequence[Entry]:

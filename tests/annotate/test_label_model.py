@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lacuner.annotate import (
     Entry,
+    LabellingStatistics,
     LabelModel,
     Source,
     annotate,
@@ -86,6 +87,14 @@ def test_majority_vote() -> None:
     split = gazetteer_source([Entry("Paris", "PER"), Entry("Paris", "LOC")])
     settled = LabelModel([split, fixed("rule", (15, 20, "LOC"))], by="vote")(DOC)
     assert settled.spans == (Span(15, 20, "LOC", 0.75, "dictionary+rule"),)
+
+
+def test_names_of_sources_may_contain_the_sign_that_joins_them() -> None:
+    statistics = LabellingStatistics()
+    sources = [fixed("C++", (0, 10, "PER")), fixed("C", (0, 10, "PER"), (15, 20, "LOC")), fixed("a+b", (0, 4, "PER"))]
+    list(annotate([DOC], sources, by="vote", statistics=statistics))
+    kept = {(row.source, row.label): row.kept for row in statistics.table()}
+    assert kept == {("C++", "PER"): 1, ("C", "PER"): 1, ("C", "LOC"): 1, ("a+b", "PER"): 0}
 
 
 def test_unsure_spans_inside_a_labeled_span_are_dropped() -> None:

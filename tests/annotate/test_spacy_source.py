@@ -74,6 +74,15 @@ def test_the_words_of_the_corpus_are_kept(tmp_path: Path) -> None:
     assert MISALIGNED not in statistics.lost.counts
 
 
+def test_words_that_leave_out_some_of_the_text(tmp_path: Path) -> None:
+    """The corpus has no word for the bank; what spaCy finds there does not fit the words."""
+    doc = Document("1", TEXT, ((12, 18), (22, 25), (26, 30)))
+    statistics = LabellingStatistics()
+    [weak] = annotate([doc], [spacy_source(write_patterns(tmp_path))], statistics=statistics)
+    assert [TEXT[s.start : s.end] for s in weak.spans] == ["New Vorn"]
+    assert statistics.lost.counts == {MISALIGNED: 2}
+
+
 def test_an_empty_document_and_line_breaks(tmp_path: Path) -> None:
     source = spacy_source(write_patterns(tmp_path))
     assert [list(output.spans) for output in source.find_all([Document("1", ""), Document("2", "\n\n")])] == [[], []]

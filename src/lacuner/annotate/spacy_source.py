@@ -67,7 +67,10 @@ def _to_spacy(nlp: Language, doc: Document) -> Doc:
 
     if doc.words is None:
         return nlp.make_doc(doc.text)
-    words, spaces = get_words_and_spaces([doc.text[start:end] for start, end in doc.words], doc.text)
+    try:
+        words, spaces = get_words_and_spaces([doc.text[start:end] for start, end in doc.words], doc.text)
+    except ValueError:  # there is text between the words; spans that do not fit the words are counted
+        return nlp.make_doc(doc.text)
     return Doc(nlp.vocab, words=words, spaces=spaces)
 
 

@@ -104,19 +104,25 @@ class LabellingStatistics:
             spans_by_source.append(spans)
             for label, times in Counter(map(_label, spans)).items():
                 self.by_source[source.name, label].update(spans=times, documents=1)
-        self._count_kept(layer, sources)
+        self._count_kept(layer, sources, spans_by_source)
         if len(sources) > 1:
             self._count_overlaps(sources, spans_by_source)
         for span, reason in layer.lost:
             self.lost.span(doc, span, reason)
 
-    def _count_kept(self, layer: Layer, sources: Sequence[Source]) -> None:
+    def _count_kept(self, layer: Layer, sources: Sequence[Source], spans_by_source: list[list[Span]]) -> None:
         """Count the spans of the layer for the source they come from, or for every source that voted for them."""
-        kept = Counter((span.source or "", span.label) for span in (*layer.spans, *layer.unsure))
         names = {source.name for source in sources}
-        for (voters, label), times in kept.items():
-            for name in [voters] if voters in names else voters.split("+"):
-                self.by_source[name, label]["kept"] += times
+        voted: Counter[tuple[int, int, str]] = Counter()
+        for span in (*layer.spans, *layer.unsure):
+            if span.source in names:
+                self.by_source[span.source or "", span.label]["kept"] += 1
+            else:
+                voted[span.key] += 1
+        if voted:  # the joined names of the voters cannot be split: a name may contain the sign that joins them
+            for source, spans in zip(sources, spans_by_source, strict=True):
+                for start, end, label in {span.key for span in spans}:
+                    self.by_source[source.name, label]["kept"] += voted[start, end, label]
 
     def _count_overlaps(self, sources: Sequence[Source], spans_by_source: list[list[Span]]) -> None:
         spans = [(span, number) for number, spans in enumerate(spans_by_source) for span in spans]

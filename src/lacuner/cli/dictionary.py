@@ -78,6 +78,4 @@ def _print_report(report: BuildReport) -> None:
     print_table("", ("label", "entries"), [(name, f"{times:,}") for name, times in report.entries.most_common()])
     rows = [("name", reason, f"{times:,}") for reason, times in report.filtered.most_common()]
     rows += [("concept or line", reason, f"{times:,}") for reason, times in report.skipped.most_common()]
-    print_table(
-        f"\nNot used, of {report.concepts:,} concepts", ("what", "why", "number"), rows or [("", "nothing", "0")]
-    )
+    print_table("\nNot used", ("what", "why", "number"), rows or [("", "nothing", "0")])
