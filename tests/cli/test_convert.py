@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import FORMATS, read, write
+from lacuner.corpus.formats import detect_format
+from lacuner.corpus.reader import CorpusFile
 from lacuner.data import Document, Span
 from tests.cli.conftest import Run
 
@@ -73,3 +75,16 @@ def test_mistakes_are_one_sentence(run: Run, tmp_path: Path, args: list[str], wo
     write([DOC], tmp_path / "in.jsonl")
     assert words in run("convert", *args, status=2).stderr.strip().splitlines()[-1]
     assert not list(tmp_path.glob("out*"))
+
+
+def test_check_recognises_the_format_and_repairs_in_it(run: Run, tmp_path: Path) -> None:
+    doc = Document("1", "Mara Teel left.", spans=(Span(0, 5, "PER"),), complete=True)
+    for name, format in (("export.json", "labelstudio"), ("export.json.gz", "argilla"), ("x.jsonl.zst", "prodigy")):
+        write([doc], tmp_path / name, format=format)
+        done = run("check", name, status=2)
+        assert "whitespace: document '1': PER 0-5" in done.stdout
+        assert "white space trimmed: 1" in run("check", name, "--fix").stdout
+        stem, _, endings = name.partition(".")
+        fixed = tmp_path / f"{stem}.fixed.{endings}"
+        assert detect_format(CorpusFile(fixed)) == format
+        assert [span.key for [doc] in [read(fixed)] for span in doc.spans] == [(0, 4, "PER")]

@@ -210,3 +210,9 @@ def test_what_label_studio_imports(tmp_path: Path) -> None:
     assert second["annotations"][0]["result"][0]["value"]["labels"] == ["PLACE"]
     assert not len(lost)
     assert list(read(tmp_path / "x.json")) == [weak, gold]
+
+
+def test_drafts_and_bare_numbers_are_counted(read_sample: ReadSample) -> None:
+    row = {**task(annotation(PERSON)), "predictions": [5, 6], "drafts": [{"result": [PLACE]}]}
+    counts = {"draft not read": 1, "predictions: number instead of the content": 2}
+    assert read_sample(json.dumps([row])).lost.counts == counts

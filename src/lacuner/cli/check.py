@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Exit, Option, echo
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.console import CorpusReader, log, print_json
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 from lacuner.corpus import write
+from lacuner.corpus.streams import COMPRESSED, format_ending
 from lacuner.data import Where
 from lacuner.errors import ConfigError, CorpusError
 
@@ -23,7 +25,7 @@ UNFIXABLE = ("unreadable", "crossing", "two labels")
 
 
 def check(
-    corpora: Annotated[list[Path], Argument(metavar="CORPUS", help="Files or folders, e.g. all splits.")],
+    corpora: Annotated[list[Path], Argument(metavar="CORPUS", help="Files or folders, e.g. all splits; -: stdin.")],
     *,
     fix: Annotated[bool, Option("--fix", help="Write a repaired copy.")] = False,
     out: Annotated[Path | None, Option(help="Repaired copy. Default: NAME.fixed.ENDING.")] = None,
@@ -53,8 +55,7 @@ def check(
     checker = Checker(report)
     fixed: Counter[str] = Counter()
     for corpus in corpora:
-        name = f"{corpus.name}.fixed.jsonl" if corpus.is_dir() else f"{corpus.stem}.fixed{corpus.suffix}"
-        _check_corpus(corpus, inputs, checker, (out or corpus.with_name(name)) if fix else None, fixed)
+        _check_corpus(corpus, inputs, checker, (out or _fixed_path(corpus)) if fix else None, fixed)
     checker.finish(rare)
     if json:
         print_json({**_counts(checker), "problems": [_row(problem) for problem in problems], "fixed": fixed})
@@ -64,6 +65,17 @@ def check(
             echo(f"fixed: {_join_counts(fixed) or 'nothing to fix'}")
     errors = sum(checker.counts[kind] for kind in UNFIXABLE) if fix else checker.errors
     raise Exit(2 if errors else 0)
+
+
+def _fixed_path(corpus: Path) -> Path:
+    """Where a repaired copy is written: beside the corpus, with the same ending; a folder becomes one file."""
+    if corpus == STANDARD_STREAM:
+        raise ConfigError("--fix of standard input needs --out")
+    if corpus.is_dir():
+        return corpus.with_name(f"{corpus.name}.fixed.jsonl")
+    packed = corpus.suffix if corpus.suffix.lower() in COMPRESSED else ""
+    plain = corpus.with_suffix("") if packed else corpus
+    return corpus.with_name(f"{plain.stem}.fixed{plain.suffix}{packed}")
 
 
 def _check_corpus(
@@ -78,7 +90,8 @@ def _check_corpus(
         docs = checker.check(reader, str(corpus))
         if target is not None:
             before = checker.counts["unreadable"]
-            format = inputs.format if target.suffix == corpus.suffix else None
+            same_ending = format_ending(target) == format_ending(corpus) and not corpus.is_dir()
+            format = reader.format if same_ending else None
             lost = write((fix(doc, fixed) for doc in docs), target, format=format)
             lost.count("unreadable document", checker.counts["unreadable"] - before)
             log(f"wrote {target}: {lost}")

@@ -45,8 +45,7 @@ def convert(
     names = parse_pairs(map_ or (), "--map", "LABEL=LABEL")
     if target == STANDARD_STREAM and json:
         raise ConfigError("--json and OUT - both use standard output: write the documents to a file")
-    if target != STANDARD_STREAM or format_out is not None:
-        format_of(target, format_out)  # fail early
+    format_of(target, format_out)  # fail early
     refuse_overwriting({"OUT": target}, source)
     reader = CorpusReader(source, inputs, complete=complete)
     counts: Counter[str] = Counter()

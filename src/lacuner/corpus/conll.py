@@ -249,7 +249,7 @@ def to_tags(doc: Document, lost: Lost, scheme: str) -> tuple[list[str], list[str
     writable: list[Span] = []
     places: dict[Span, tuple[int, int]] = {}
     for first, last, span in to_words(doc, doc.spans, lost):
-        if any(mark in span.label for mark in "\t\n\r"):
+        if not span.label.isprintable() and any(mark in span.label for mark in "\t\n\r"):
             lost.span(doc, span, "label would break its line")
         else:
             writable.append(span)

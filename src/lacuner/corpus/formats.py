@@ -72,13 +72,15 @@ FORMATS: dict[str, Format] = {
 recognises a file reads it, so those with the strictest rule come first."""
 
 
-def format_of(path: str | PathLike[str], name: str | None = None, option: str = "--format-out") -> Format:
+def format_of(path: str | PathLike[str], name: str | None = None) -> Format:
     """The format of this name or, without one, of the path's ending: for a file to be written."""
     if name is not None:
         if name not in FORMATS:
             raise CorpusError(f"there is no format {name!r}: choose from {', '.join(FORMATS)}", file=path)
         return FORMATS[name]
     path = Path(path)
+    if path == STANDARD_STREAM:
+        return FORMATS["jsonl"]
     if path.is_dir():
         return FORMATS["txt"]
     ending = format_ending(path)
@@ -86,7 +88,7 @@ def format_of(path: str | PathLike[str], name: str | None = None, option: str = 
         if ending in known.endings:
             return known
     endings = " ".join(ending for known in FORMATS.values() for ending in known.endings)
-    raise CorpusError(f"unknown ending: use one of {endings}, or name the format with {option}", file=path)
+    raise CorpusError(f"unknown ending: use one of {endings}, or name the format with --format-out", file=path)
 
 
 def detect_format(file: CorpusFile) -> str:
@@ -210,7 +212,5 @@ def write(
     path = Path(path)
     if "\0" in str(path):
         raise CorpusError("a file name cannot contain NUL", file=repr(str(path)))
-    if path == STANDARD_STREAM and format is None:
-        format = "jsonl"
     format_of(path, format).write(docs, path, lost, scheme)
     return lost

@@ -74,12 +74,12 @@ def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     doc = Document(new_id(data.get("id", row.get("id")), number), get_text(data, file, text_name), meta=meta)
     count_unread(row, _TASK_KEYS, file.lost)
     table = OffsetTable(doc.text)
-    annotations = get(row, "annotations", list, None) or get(row, "completions", list, [])
-    annotations = [annotation for annotation in annotations if isinstance(annotation, dict)]
+    annotations = _objects(row, "annotations", file.lost) or _objects(row, "completions", file.lost)
+    file.lost.count("draft not read", len(get(row, "drafts", list, [])))
     submitted = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     submitted = [annotation for annotation in submitted if annotation.get("ground_truth")] or submitted
     file.lost.count("cancelled annotation not read", sum(bool(item.get("was_cancelled")) for item in annotations))
-    predictions = [prediction for prediction in get(row, "predictions", list, []) if isinstance(prediction, dict)]
+    predictions = _objects(row, "predictions", file.lost)
     if submitted:
         spans = [_spans(annotation, doc, table, file) for annotation in submitted]
         apply_judgements(doc, [Judgement(each, complete=True) for each in spans], file.lost)
@@ -91,6 +91,14 @@ def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
             source = get(prediction, "model_version", str, None)
             doc.spans = tuple([span._replace(source=source) for span in _spans(prediction, doc, table, file)])
     return doc
+
+
+def _objects(row: dict[str, Any], key: str, lost: Lost) -> list[dict[str, Any]]:
+    """The annotations or predictions of a task; some exports have only their numbers."""
+    entries = get(row, key, list, [])
+    objects = [entry for entry in entries if isinstance(entry, dict)]
+    lost.count(f"{key}: number instead of the content", len(entries) - len(objects))
+    return objects
 
 
 def _text_key(data: dict[str, Any], file: CorpusFile) -> str:
@@ -131,7 +139,7 @@ def _region(value: dict[str, Any], score: Any, doc: Document, table: OffsetTable
         return []
     spans = [new_span(start, end, label, "result", score) for label in labels]
     surface = value.get("text")
-    if file.options.offsets == "characters" and not file.options.keep_bad_spans and isinstance(surface, str):
+    if file.options.offsets == "characters" and isinstance(surface, str):
         if doc.text.startswith(_ADDRESSES) and len(doc.text.split()) == 1:
             raise CorpusError(f"the task has the address of its text, {doc.text[:60]!r}, not the text itself")
         first, last, unit = table.locate(spans[0].start, spans[0].end, surface)
