@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.speed import annotate, corpus, models, recipes
+from benchmarks.speed import annotate, corpus, export, models, recipes
 from lacuner.cli.console import log, print_table
 
-PARTS = [corpus, annotate, models, recipes]
+PARTS = [corpus, annotate, models, recipes, export]
 
 
 def main() -> int:

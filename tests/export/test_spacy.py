@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from lacuner.data import Document, Span
-from lacuner.errors import ConfigError
+from lacuner.errors import ConfigError, ModelFileError
 from lacuner.export.export import EXPORTERS, export
 from lacuner.export.options import ExportOptions
 from lacuner.models.tagger import Tagger
@@ -21,6 +21,7 @@ from tests.export.conftest import TEXTS, make_tagger, needs_entry_point, spans_o
 
 spacy = pytest.importorskip("spacy")
 
+import srsly  # noqa: E402
 from spacy.tokens import Doc  # noqa: E402
 
 from lacuner.export.spacy_component import LacunerComponent, annotate_doc  # noqa: E402
@@ -112,6 +113,12 @@ def test_a_pipeline_is_saved_with_its_model_and_survives_a_moved_run(run_of: Run
     other.from_bytes(nlp.to_bytes())
     assert offsets(other(TEXTS[3])) == before
     assert other.pipe_labels["lacuner"] == ["LOC", "PER"]
+
+
+def test_files_of_a_message_stay_in_their_folder(tmp_path: Path) -> None:
+    data = srsly.msgpack_dumps({f"../{tmp_path.name}": b"x", "config.json": b"{}"})
+    with pytest.raises(ModelFileError, match="leaves the folder"):
+        LacunerComponent().from_bytes(data)
 
 
 def test_a_component_without_a_model_says_how_to_give_it_one() -> None:

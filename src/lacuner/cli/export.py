@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -53,7 +54,7 @@ def export(
         raise ConfigError("give either --dev or --text, not both")
     docs = None
     if path := dev or text:
-        docs = _read(path, inputs, complete=dev is not None)
+        docs = _read(path, inputs, is_dev=dev is not None)
     options = ExportOptions(name, version, license, language, wheel, int8)
     result = export_run(run, to, out, docs, is_dev=dev is not None, max_changed=max_changed, options=options)
     proof = result.proof
@@ -71,8 +72,11 @@ def export(
     echo(f"wrote {result.folder}" + (f" and {result.wheel.name}" if result.wheel else ""))
 
 
-def _read(path: Path, inputs: InputOptions, complete: bool) -> list[Document]:
-    reader = CorpusReader(path, inputs, complete=complete or None)
-    docs = list(reader)
+def _read(path: Path, inputs: InputOptions, is_dev: bool) -> list[Document]:
+    """All of dev, or the first texts of a corpus, which may be large."""
+    from lacuner.export.proof import MAX_TEXTS
+
+    reader = CorpusReader(path, inputs, complete=True if is_dev else None)
+    docs = list(islice(reader, None if is_dev else MAX_TEXTS))
     reader.log_lost()
     return docs

@@ -34,6 +34,7 @@ class Exporter:
     gazetteer: bool = False
     """Whether the export applies the tagger's gazetteer."""
     exact_scores: bool = True
+    """Whether the target defines the score of an entity as lacuner does; otherwise only single words are compared."""
     tolerance: Tolerance = field(default_factory=Tolerance)
     fits: Callable[[ExportSource, Document], bool] = lambda source, doc: True
     """Whether the target reads a document to its end; others are not compared."""
@@ -137,6 +138,7 @@ def _sample(source: ExportSource, docs: Sequence[Document] | None, is_dev: bool,
     origin = "dev" if is_dev else "given texts"
     if docs is None:
         docs, origin = stored_texts(source.folder, MAX_TEXTS), "contexts of label issues in the run"
+    docs = docs if is_dev else docs[:MAX_TEXTS]
     if not docs:
         raise ConfigError("there are no texts to compare the export on: give some with --dev or --text")
     fitting = [doc for doc in docs if exporter.fits(source, Document("", doc.text))]

@@ -108,7 +108,7 @@ def write_program(encoder: Encoder, head: Head[Any]) -> str:
 def join_modules(parts: Iterable[Any]) -> str:
     """Modules and functions as one program: imports first, without those of lacuner, and the entry point last.
 
-    The program then contains exactly the code that lacuner runs itself, and nothing is written twice.
+    So the program hashes words with the very code that lacuner runs itself.
     """
     header, imports, bodies, end = "", dict[str, None](), [], ""
     for part in parts:

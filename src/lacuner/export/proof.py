@@ -77,7 +77,7 @@ class Proof:
     changed: float
     score_difference: float
     scores_compared: int
-    tolerance: dict[str, float | None]
+    tolerance: dict[str, float]
     documents_per_second: dict[str, float]
     """Speed of the tagger and of the export, in turns on the same machine, one thread each."""
     gazetteer: bool
@@ -133,10 +133,9 @@ class Sample(NamedTuple):
 
 
 def make_sample(docs: Sequence[Document], origin: str, is_dev: bool, skipped: int = 0) -> Sample:
-    """Documents for a proof: all of dev, or the first texts."""
-    chosen = list(docs) if is_dev else list(docs[:MAX_TEXTS])
-    bare = [Document(str(number), doc.text) for number, doc in enumerate(chosen)]
-    gold = [replace(doc, id=str(number), words=None) for number, doc in enumerate(chosen)] if is_dev else None
+    """Documents for a proof, numbered; dev keeps its gold annotations."""
+    bare = [Document(str(number), doc.text) for number, doc in enumerate(docs)]
+    gold = [replace(doc, id=str(number), words=None) for number, doc in enumerate(docs)] if is_dev else None
     return Sample(bare, origin, gold, skipped)
 
 
@@ -227,6 +226,11 @@ def _examples(result: Comparison) -> list[dict[str, Any]]:
 
 
 def _refuse_difference(proof: Proof, tolerance: Tolerance, docs: Sequence[Document]) -> None:
+    if not proof.spans and not proof.extra:
+        raise ConfigError(
+            f"the tagger predicts no entity in the {proof.documents:,} documents of the proof, so they show nothing: "
+            "give others with --dev or --text"
+        )
     if proof.changed > tolerance.changed:
         first = proof.examples[0]
         surface = docs[first["document"]].text[first["start"] : first["end"]]

@@ -1,0 +1,105 @@
+"""`python -m benchmarks.distillation DATA ENCODER OUT [--students tiny tiny-en] [--text FILE] ...`: quality and speed.
+
+A transformer (ENCODER, a folder or name as after `hf:`) is fine-tuned on the training gold of each corpus, with dev for
+early stopping. Students learn from it on the training texts without their labels, and on `--text` if given. Each row
+has F1 on test of the teacher, of each student, and of the same small encoder trained on gold directly (`supervised`),
+and how many times faster a student predicts the test texts than its teacher, in CPU time with one thread, in turns.
+OUT/rows.jsonl gets one row per corpus, student and seed; rows that are there are not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.speed.models import in_turns, ratio
+from lacuner.atomic import atomic_write
+from lacuner.config import load_config
+from lacuner.corpus import read
+from lacuner.data import Document, Splits
+from lacuner.evaluate.scores import count_exact
+from lacuner.export.distil import DistilConfig, distil
+from lacuner.recipes import find_recipe
+from lacuner.trainer.train import train
+
+CORPORA = ("wikigold", "bc5cdr")
+Row = dict[str, Any]
+
+
+def f1_of(tagger: Any, docs: Sequence[Document]) -> float:
+    return count_exact(docs, list(tagger.predict(docs))).f1
+
+
+def measure(corpus: str, student: str, seed: int, options: argparse.Namespace) -> Row:
+    """Train the teacher (once per corpus and seed), the student, and the student's encoder on gold."""
+    gold, dev, test = (
+        list(read(options.data / corpus / f"{part}.conll", complete=True)) for part in ("train.gold", "dev", "test")
+    )
+    texts = [replace(doc, spans=(), complete=False) for doc in gold]
+    for file in options.text:
+        texts += list(read(file))[: options.most]
+    folder = options.out / f"{corpus}_{seed}"
+    recipe = find_recipe("supervised").Config
+    settings = [f'encoder.name="hf:{options.encoder}"', f"train.epochs={options.teacher_epochs}"]
+    splits = Splits(gold=gold, dev=dev)
+    teacher = train("supervised", splits, folder / "teacher", load_config(recipe, settings=settings), seed).tagger
+    settings = [f'encoder.name="{student}"', f"train.epochs={options.epochs}"]
+    config = load_config(DistilConfig, settings=settings)
+    result = distil(folder / "teacher", texts, folder / f"distilled_{student}", config, dev=dev, seed=seed)
+    alone = train(
+        "supervised", splits, folder / f"supervised_{student}", load_config(recipe, settings=settings), seed
+    ).tagger
+    bare = [Document(doc.id, doc.text, doc.words) for doc in test]
+    sides = {"teacher": lambda: list(teacher.predict(bare)), "student": lambda: list(result.tagger.predict(bare))}
+    times = in_turns(sides, 3, time.process_time)
+    return {
+        "corpus": corpus,
+        "student": student,
+        "seed": seed,
+        "texts": len(texts),
+        "teacher_f1": round(f1_of(teacher, test), 4),
+        "student_f1": round(f1_of(result.tagger, test), 4),
+        "supervised_f1": round(f1_of(alone, test), 4),
+        "agreement": round(result.agreement.f1, 4),
+        "speed_ratio": round(ratio(times, "student", "teacher"), 2),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("encoder")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--students", nargs="+", default=["tiny", "tiny-en"])
+    parser.add_argument("--corpora", nargs="+", default=list(CORPORA))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--text", nargs="*", type=Path, default=[], help="further texts to distil on")
+    parser.add_argument("--most", type=int, default=20_000, help="documents taken from each of them")
+    parser.add_argument("--teacher-epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=20)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    path = options.out / "rows.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    done = {(row["corpus"], row["student"], row["seed"]) for row in rows}
+    for seed in options.seeds:
+        for corpus in options.corpora:
+            for student in options.students:
+                if (corpus, student, seed) not in done:
+                    rows.append(measure(corpus, student, seed, options))
+                    sys.stdout.write(json.dumps(rows[-1]) + "\n")
+                    with atomic_write(path) as stream:
+                        stream.write("".join(json.dumps(row) + "\n" for row in rows).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
