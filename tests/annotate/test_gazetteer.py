@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuner.annotate import GAZETTEER_FORMATS, Gazetteer, GazetteerWarning, load_gazetteer
+from lacuner.annotate import (
+    GAZETTEER_FORMATS,
+    Gazetteer,
+    GazetteerWarning,
+    load_gazetteer,
+    read_patterns,
+    read_stop_list,
+)
+from lacuner.annotate.gazetteer.files import read_file
 from lacuner.errors import GazetteerError
 
 
@@ -312,3 +322,18 @@ def test_only_the_label_service_separates_aliases_by_commas(tmp_path: Path) -> N
         assert [entry.surface for entry in table.entries] == ["Rome", *aliases]
         row = {"item": "http://x/Q1", "itemLabel": "Rome", column: "Rome, Italy", "class": "city"}
         assert pairs(load(tmp_path, "q.json", json.dumps([row]))) == pairs(table)
+
+
+@pytest.mark.parametrize("read", [partial(load_gazetteer, format="tsv"), read_stop_list, read_patterns])
+def test_files_without_an_end_are_refused(read: Callable[[Path], object]) -> None:
+    with pytest.raises(GazetteerError, match="this is a device, not a file"):
+        read(Path("/dev/zero"))
+    with pytest.raises(GazetteerError, match="cannot read this file"):
+        read(Path("a\0b.tsv"))
+
+
+def test_files_that_are_too_large_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_bytes(b"x" * (3 << 20))
+    with pytest.raises(GazetteerError, match="this file has more than 2 MiB"):
+        read_file(tmp_path / "x.tsv", 2 << 20)
+    assert len(read_file(tmp_path / "x.tsv")) == 3 << 20

@@ -44,14 +44,14 @@ def test_a_file_of_patterns(tmp_path: Path) -> None:
         (b"just text\n", r"rules.txt:1: a pattern is written LABEL=PATTERN, not 'just text'"),
         (b"# nothing\n", r"rules.txt: there is no pattern in this file"),
         (b"\xff\xfe", r"rules.txt: this file of patterns is not UTF-8"),
-        (None, r"rules.txt: cannot read this file of patterns: No such file"),
+        (None, r"rules.txt: cannot read this file: No such file"),
     ],
 )
 def test_mistakes_in_a_file_of_patterns(tmp_path: Path, text: bytes | None, sentence: str) -> None:
     file = tmp_path / "rules.txt"
     if text is not None:
         file.write_bytes(text)
-    with pytest.raises(ConfigError, match=sentence):
+    with pytest.raises(LacunerError, match=sentence):
         read_patterns(file)
 
 

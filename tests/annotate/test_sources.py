@@ -98,7 +98,7 @@ def test_stop_lists(tmp_path: Path) -> None:
     assert read_stop_list(path) == {"paris", "May"}
     source = apply_stop_list(regex_source("X", "Paris|John"), read_stop_list(path))
     assert shown(tuple(source.find(DOC).spans)) == [("John", "X")]
-    with pytest.raises(GazetteerError, match="cannot read this stop list"):
+    with pytest.raises(GazetteerError, match="cannot read this file"):
         read_stop_list(tmp_path / "none.txt")
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import regex
 
+from lacuner.annotate.gazetteer.files import read_file
 from lacuner.annotate.sources import Source, Triple, function_source
 from lacuner.data import Document
 from lacuner.errors import ConfigError, LacunerError
@@ -109,13 +110,9 @@ def read_patterns(path: str | PathLike[str]) -> list[Pattern]:
     """
     file = Path(path)
     try:
-        if file.stat().st_size > MAX_FILE:
-            raise ConfigError(f"a file of patterns has at most {MAX_FILE >> 20} MiB", file=file)
-        text = file.read_text("utf-8-sig")
+        text = read_file(file, MAX_FILE).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError("this file of patterns is not UTF-8", file=file) from error
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read this file of patterns: {_reason(error)}", file=file) from error
     patterns = []
     for number, line in enumerate(text.split("\n"), 1):
         line = line.removesuffix("\r")
@@ -128,7 +125,3 @@ def read_patterns(path: str | PathLike[str]) -> list[Pattern]:
     if not patterns:
         raise ConfigError("there is no pattern in this file", file=file)
     return patterns
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)

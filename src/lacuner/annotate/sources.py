@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from lacuner.annotate.capitalised import capitalised_phrases
 from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.gazetteer.files import read_file
 from lacuner.annotate.matching.automaton import Hit
 from lacuner.annotate.matching.matcher import Matcher, Overlaps
 from lacuner.annotate.matching.terms import Case, Spacing, normalise_surface
@@ -21,6 +22,9 @@ from lacuner.errors import ConfigError, GazetteerError
 
 Triple = tuple[int, int, str]
 """Start, end, label; an empty label if the type is unknown."""
+
+MAX_STOP_LIST = 1 << 26
+"""Bytes of a stop list."""
 
 LabellingFunction = Callable[[Document], Iterable[Triple | Span] | None]
 
@@ -337,9 +341,9 @@ def read_stop_list(path: str | PathLike[str]) -> frozenset[str]:
     ...     sorted(read_stop_list(Path(folder, "stop.txt")))
     ['Will', 'lead']
     """
+    file = Path(path)
     try:
-        text = Path(path).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)
-        raise GazetteerError(f"cannot read this stop list: {reason}", file=path) from error
+        text = read_file(file, MAX_STOP_LIST).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise GazetteerError("this stop list is not UTF-8", file=file) from error
     return frozenset(surface for line in text.split("\n") if (surface := line.split("\t")[0].strip()))

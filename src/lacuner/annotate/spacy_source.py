@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lacuner.annotate.gazetteer.files import read_file
 from lacuner.annotate.sources import Source, SourceOutput, batch_source, sort_output
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, ModelFileError
@@ -95,9 +96,9 @@ def _load_patterns(path: Path) -> Language:
     nlp.max_length = 1 << 30
     ruler: Any = nlp.add_pipe("entity_ruler")
     try:
-        lines = path.read_text("utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read these patterns: {error}", file=path) from error
+        lines = read_file(path).decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise ConfigError("this file of patterns is not UTF-8", file=path) from error
     patterns = []
     for number, line in enumerate(lines, 1):
         if line.strip():

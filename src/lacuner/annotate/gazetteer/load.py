@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from lacuner.annotate.gazetteer.entries import Gazetteer, GazetteerBuilder, GazetteerWarning
+from lacuner.annotate.gazetteer.files import read_file
 from lacuner.annotate.gazetteer.json_forms import read_json, read_json_lines
 from lacuner.annotate.gazetteer.tables import read_table, read_terms
 from lacuner.errors import GazetteerError
@@ -82,10 +83,7 @@ def _find_format(file: Path, format: str | None) -> str:
 
 def _decode(file: Path, encoding: str | None, builder: GazetteerBuilder) -> str:
     """The text of a file, with `\\n` as line ends. A guessed encoding is recorded as a warning."""
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise GazetteerError(f"cannot read this file: {error.strerror or error}", file=file) from error
+    data = read_file(file)
     if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     if encoding is not None:
