@@ -1,4 +1,4 @@
-"""The Dockerfile: not run here, but its promises are checked, and its command line is one that exists."""
+"""The Dockerfile and the documentation of the service: not run here, but their options and files exist."""
 
 from __future__ import annotations
 
@@ -46,3 +46,12 @@ def test_the_extras_exist() -> None:
     [extras] = re.findall(r"'\.\[([a-z,]+)\]'", TEXT)
     declared = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert all(f"\n{extra} = [" in declared for extra in extras.split(","))
+
+
+def test_the_options_in_the_documentation_exist() -> None:
+    text = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"--[a-z][a-z-]+", text.partition("## Docker")[0]))
+    others = {"--json", "--seconds"}  # of curl and of the load test
+    options = {"--" + name.replace("_", "-") for name in inspect.signature(serve).parameters}
+    assert named - others <= options
+    assert options - {"--run", "--port"} <= named, "every option is documented"

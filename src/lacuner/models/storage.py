@@ -127,7 +127,14 @@ def load(path: str | PathLike[str]) -> AnyTagger:
 def load_with_entries(
     path: str | PathLike[str], *, gazetteer: bool = True, dictionary: Sequence[str | PathLike[str]] = ()
 ) -> AnyTagger:
-    """Load a tagger, and leave its gazetteer out or extend it by the entries of more files (its own have priority)."""
+    """Load a tagger, and leave its gazetteer out or extend it by the entries of more files (its own have priority).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save(LookupTagger({"Halden": "LOC"}), folder)
+    ...     load_with_entries(folder, gazetteer=False).labels
+    ('LOC',)
+    """
     tagger = load(path)
     if not gazetteer and dictionary:
         raise ConfigError("give either --no-gazetteer or --dictionary, not both")

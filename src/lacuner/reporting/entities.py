@@ -73,6 +73,12 @@ class EntityPage:
 
 
 def render_entities(template: Path, labels: Sequence[str], **values: Any) -> str:
-    """Render a template that imports `entities.html.jinja`; each label gets a colour, by its place in `labels`."""
+    """Render a template that imports `entities.html.jinja`; each label gets a colour, by its place in `labels`.
+
+    >>> template = Path(__file__).with_name("predictions.html.jinja")
+    >>> page = render_entities(template, ["PLACE"], title="none", documents=0, shown=[], counts={"PLACE": 0})
+    >>> '<bdi class="e e0">PLACE</bdi> 0' in page
+    True
+    """
     colours: Mapping[str, int] = {label: number % COLOURS for number, label in enumerate(labels)}
     return render_page(template, [], {}, labels=labels, colours=colours, **values)
