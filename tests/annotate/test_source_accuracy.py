@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -224,3 +224,23 @@ def test_mistakes() -> None:
 def test_scores_of_unsure_spans_are_probabilities() -> None:
     weak = label_documents(corpus(), sources_of(NAMES))
     assert all(isinstance(span, Span) and 0 <= (span.score or 0) <= 1 for doc in weak for span in doc.unsure)
+
+
+triples = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(1, 5), st.sampled_from("XY")).map(lambda t: (t[0], t[0] + t[1], t[2])),
+    max_size=6,
+)
+
+
+@given(st.lists(triples, min_size=3, max_size=4), st.lists(rates, min_size=4, max_size=4), rates)
+def test_layers_are_flat_and_every_span_is_accounted_for(
+    spans_by_source: list[list[tuple[int, int, str]]], accuracy: list[float], min_probability: float
+) -> None:
+    sources = [function_source(str(n), lambda doc, spans=spans: spans) for n, spans in enumerate(spans_by_source)]
+    known = fitted(*((str(n), accuracy[n]) for n in range(len(sources))))
+    layer = LabelModel(sources, by="model", min_probability=min_probability, accuracy=known)(Document("1", "x" * 20))
+    places = sorted({(span.start, span.end) for span in (*layer.spans, *layer.unsure)})
+    assert all(one[1] <= two[0] for one, two in pairwise(places))
+    kept = {span[:3] for span in (*layer.spans, *layer.unsure)} | {span[:3] for span, _ in layer.lost}
+    assert kept == {triple for spans in spans_by_source for triple in spans}
+    assert all((span.score or 0) >= min_probability for span in layer.spans)

@@ -79,6 +79,7 @@ def test_models_of_others(run: Run, folder: Path, gliner: Path) -> None:
         (("--source", "hf:nowhere"), "nowhere: there is no such folder"),
         (("--source", "spacy:texts.txt"), "texts.txt: a spaCy source is"),
         (("--source", "regex:rules.txt", "--labels", "x"), "--labels are for GLiNER"),
+        (("--source", "regex:rules.txt", "--min-probability", "0.5"), "add --by model"),
         (("--source", "regex:rules.txt", "--report", "rules.txt"), "is already an input"),
     ],
 )

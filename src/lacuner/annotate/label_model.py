@@ -32,7 +32,6 @@ AMBIGUOUS = "has several labels"
 MIN_PROBABILITY = 0.2
 """Less probable spans are unsure, if sources are combined by model. Chosen on the training part of bc5cdr."""
 
-
 _OTHER_WAYS = "combine the sources by --by vote or --by priority"
 
 

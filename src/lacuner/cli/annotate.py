@@ -14,7 +14,7 @@ from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 from lacuner.cli.sources import LabellingSources, SourceOptions
 from lacuner.corpus import write
 from lacuner.data import Document
-from lacuner.errors import CorpusError
+from lacuner.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
     from lacuner.annotate import EntryPrecision, LabellingStatistics, LintRow
@@ -38,8 +38,8 @@ def annotate(
         Option(help="How several sources are combined; model: by accuracy, estimated from agreement."),
     ] = "priority",
     min_probability: Annotated[
-        float, Option(min=0, max=1, help="With --by model: less probable spans are unsure.")
-    ] = 0.2,
+        float | None, Option(min=0, max=1, help="With --by model: less probable spans are unsure. Default: 0.2.")
+    ] = None,
     lint: Annotated[bool, Option("--lint", help="Show suspicious entries and suggest a stop list.")] = False,
     gold: Annotated[Path | None, Option(help="Gold annotations for all or some of the texts.")] = None,
     report: Annotated[Path | None, Option(help="HTML report.")] = None,
@@ -53,19 +53,23 @@ def annotate(
     """
     from lacuner.annotate import EntryPrecision, LabellingStatistics, LabelModel, NeighbourSample, label_documents
     from lacuner.annotate import lint as lint_source
+    from lacuner.annotate.label_model import MIN_PROBABILITY
     from lacuner.annotate.report import AnnotationReport, ExampleSampler, report_json, write_report
     from lacuner.corpus.formats import format_of
     from lacuner.evaluate.align import align_partial
     from lacuner.noise import NoiseMeter
     from lacuner.processes import usable_cores
 
+    if min_probability is not None and by != "model":
+        raise ConfigError("--min-probability is for sources that are combined by accuracy: add --by model")
     format_of(out)  # fail early
     refuse_overwriting({"--out": out, "--report": report}, corpus, gold, *labelling.files())
     loaded = LabellingSources(labelling)
     reader = CorpusReader(corpus, inputs)
     gold_reader = CorpusReader(gold, inputs, complete=True) if gold else None
     statistics = LabellingStatistics(neighbours=NeighbourSample() if lint else None)
-    model = LabelModel(loaded.sources, by, ambiguous, labelling.overlaps, min_probability)
+    threshold = MIN_PROBABILITY if min_probability is None else min_probability
+    model = LabelModel(loaded.sources, by, ambiguous, labelling.overlaps, threshold)
     weak = label_documents(reader, model, statistics=statistics, workers=workers or usable_cores())
     examples, precision, noise_meter = ExampleSampler(), EntryPrecision(), NoiseMeter()
     unseen = set().union(*loaded.documents.values())
@@ -80,7 +84,7 @@ def annotate(
             "corpus": corpus,
             "gold": gold,
             "by": by,
-            "min_probability": min_probability,
+            "min_probability": threshold if by == "model" else None,
             "ambiguous": ambiguous,
             **asdict(labelling),
         },
