@@ -53,22 +53,19 @@ def annotate(
     """
     from lacuner.annotate import EntryPrecision, LabellingStatistics, LabelModel, NeighbourSample, label_documents
     from lacuner.annotate import lint as lint_source
-    from lacuner.annotate.label_model import MIN_PROBABILITY
     from lacuner.annotate.report import AnnotationReport, ExampleSampler, report_json, write_report
     from lacuner.corpus.formats import format_of
     from lacuner.evaluate.align import align_partial
     from lacuner.noise import NoiseMeter
     from lacuner.processes import usable_cores
 
-    if min_probability is not None and by != "model":
-        raise ConfigError("--min-probability is for sources that are combined by accuracy: add --by model")
+    threshold = _threshold(by, min_probability)
     format_of(out)  # fail early
     refuse_overwriting({"--out": out, "--report": report}, corpus, gold, *labelling.files())
     loaded = LabellingSources(labelling)
     reader = CorpusReader(corpus, inputs)
     gold_reader = CorpusReader(gold, inputs, complete=True) if gold else None
     statistics = LabellingStatistics(neighbours=NeighbourSample() if lint else None)
-    threshold = MIN_PROBABILITY if min_probability is None else min_probability
     model = LabelModel(loaded.sources, by, ambiguous, labelling.overlaps, threshold)
     weak = label_documents(reader, model, statistics=statistics, workers=workers or usable_cores())
     examples, precision, noise_meter = ExampleSampler(), EntryPrecision(), NoiseMeter()
@@ -112,6 +109,17 @@ def annotate(
         print_json(report_json(annotation))
     else:
         _print_report(annotation, measurement, lint)
+
+
+def _threshold(by: str, min_probability: float | None) -> float:
+    """The probability below which spans are unsure; an error if the option has no effect."""
+    from lacuner.annotate.label_model import MIN_PROBABILITY
+
+    if min_probability is None:
+        return MIN_PROBABILITY
+    if by != "model":
+        raise ConfigError("--min-probability is for sources that are combined by accuracy: add --by model")
+    return min_probability
 
 
 def _collect(

@@ -14,7 +14,15 @@ _CLASSES = ("@type", "type", "inScheme")
 
 
 def read_json_ld(file: KnowledgeFile) -> Iterator[Concept]:
-    """The nodes of a graph that have a name; with wanted classes, their ancestors are classes, too."""
+    """The nodes of a graph that have a name; with wanted classes, their ancestors are classes, too.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "thesaurus.jsonld"
+    >>> _ = file.write_text('{"@id": "ex:1", "skos:prefLabel": {"@value": "pear", "@language": "en"}}')
+    >>> [concept.names[0].surface for concept in read_json_ld(KnowledgeFile(file))]
+    ['pear']
+    """
     return add_ancestors(_read_nodes, file) if file.wanted else _read_nodes(file)
 
 

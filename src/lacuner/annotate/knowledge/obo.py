@@ -11,7 +11,15 @@ _OLD_SYNONYMS = {f"{scope}_synonym": scope for scope in ("exact", "narrow", "bro
 
 
 def read_obo(file: KnowledgeFile) -> Iterator[Concept]:
-    """The terms of an ontology; with wanted classes, their ancestors are classes, too."""
+    """The terms of an ontology; with wanted classes, their ancestors are classes, too.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "doid.obo"
+    >>> _ = file.write_text('[Term]\\nid: X:1\\nname: asthma\\nsynonym: "wheeze" BROAD []\\n')
+    >>> [(name.surface, name.kind) for concept in read_obo(KnowledgeFile(file)) for name in concept.names]
+    [('asthma', 'label'), ('wheeze', 'broad')]
+    """
     return add_ancestors(_read_terms, file) if file.wanted else _read_terms(file)
 
 

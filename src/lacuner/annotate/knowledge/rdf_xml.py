@@ -26,7 +26,16 @@ _LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
 
 
 def read_rdf_xml(file: KnowledgeFile) -> Iterator[Concept]:
-    """The classes, individuals and concepts of a file; with wanted classes, their ancestors are classes, too."""
+    """The classes, individuals and concepts of a file; with wanted classes, their ancestors are classes, too.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "thesaurus.rdf"
+    >>> rdf = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:s="http://www.w3.org/2004/02/skos/core#"'
+    >>> _ = file.write_text(f'<s:Concept {rdf} rdf:about="http://ex.org/7"><s:prefLabel>pear</s:prefLabel></s:Concept>')
+    >>> [(concept.id, concept.names[0].surface) for concept in read_rdf_xml(KnowledgeFile(file))]
+    [('7', 'pear')]
+    """
     return add_ancestors(_read_concepts, file) if file.wanted else _read_concepts(file)
 
 

@@ -8,7 +8,15 @@ from lacuner.annotate.knowledge.concepts import ALIAS, LABEL, Concept, Knowledge
 
 
 def read_wikidata(file: KnowledgeFile) -> Iterator[Concept]:
-    """The items of a dump. If classes are wanted, lines that do not mention one are skipped before they are parsed."""
+    """The items of a dump. If classes are wanted, lines that do not mention one are skipped before they are parsed.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "dump.json"
+    >>> _ = file.write_text('[\\n{"id": "Q1", "labels": {"en": {"language": "en", "value": "Oslo"}}}\\n]\\n')
+    >>> [(concept.id, concept.names) for concept in read_wikidata(KnowledgeFile(file))]
+    [('Q1', [Name(surface='Oslo', kind='label', language='en')])]
+    """
     mentions = [f'"{name}"' for name in file.wanted]
     for number, line in file.lines():
         line = line.strip().removesuffix(",")
