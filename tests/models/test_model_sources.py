@@ -176,6 +176,25 @@ def test_gliner_reads_every_word_of_a_long_text(gliner: Path) -> None:
     assert FakeGLiNER.opened is not None and FakeGLiNER.opened[1]["local_files_only"] is True
 
 
+@pytest.mark.integration
+def test_the_real_gliner(tmp_path: Path) -> None:
+    """A random model: what it finds has no meaning, but it finds something up to the end of a long text."""
+    library = pytest.importorskip("gliner")
+    make_model("bert", tmp_path / "encoder")
+    encoder = json.loads((tmp_path / "encoder" / "config.json").read_text())
+    settings = {"model_name": str(tmp_path / "encoder"), "encoder_config": encoder, "hidden_size": 16, "max_len": 12}
+    settings |= {"name": "x", "max_width": 4, "subtoken_pooling": "first", "span_mode": "markerV0", "max_types": 5}
+    settings |= {"ent_token": "<<ENT>>", "sep_token": "<<SEP>>", "class_token_index": -1, "dropout": 0.1}
+    library.GLiNER.from_config(settings).save_pretrained(tmp_path / "model", safe_serialization=True)
+    file = tmp_path / "model" / "gliner_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "model_name": "some/encoder"}))
+    source = gliner_source(tmp_path / "model", {"person": "PER", "place": "LOC"}, threshold=0.0)
+    text = f"{TEXT} " * 6
+    outputs = source.find_all([Document("1", text), Document("2", "")])
+    assert max(span.end for span in outputs[0].spans) > 0.9 * len(text) and len(outputs[1].spans) == 0
+    assert {span.label for span in outputs[0].spans} <= {"PER", "LOC"}
+
+
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
@@ -201,7 +220,7 @@ def test_gliner_mistakes(gliner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="pip install gliner"):
         gliner_source(gliner, {"person": "PER"})
     (gliner / "model.safetensors").unlink()
-    with pytest.raises(ModelFileError, match=r"no model\.safetensors"):
+    with pytest.raises(ModelFileError, match=r"no model\.safetensors .*safe_serialization=True"):
         gliner_source(gliner, {"person": "PER"})
     with pytest.raises(ModelFileError, match="no such folder"):
         gliner_source(gliner / "nowhere", {"person": "PER"})

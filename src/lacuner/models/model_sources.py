@@ -188,9 +188,9 @@ def _check_gliner_folder(folder: Path) -> None:
     if not folder.is_dir():
         raise ModelFileError("there is no such folder: download the model and name its folder", file=folder)
     if not (folder / "model.safetensors").is_file():
-        raise ModelFileError(
-            "this folder has no model.safetensors; other weights may run code, so they are not read", file=folder
-        )
+        problem = "there is no model.safetensors in this folder; other weights may run code, so they are not read"
+        hint = "save the model with GLiNER's save_pretrained(FOLDER, safe_serialization=True)"
+        raise ModelFileError(f"{problem}: {hint}", file=folder)
     for file in sorted(folder.glob("*config.json")):
         try:
             config = json.loads(file.read_bytes())
