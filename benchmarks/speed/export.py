@@ -102,7 +102,7 @@ def measure_tiny(quick: bool, folder: Path) -> list[Row]:
     return [
         row("predict tiny + span head", "lacuner", 4.0),
         row("predict, spaCy export", "spacy export", 1.5),
-        row("predict, ONNX export", "onnx", 3.0),
+        row("predict, ONNX export", "onnx", 2.0),
         row("predict, ONNX int8", "int8", 3.0),
     ]
 
