@@ -227,3 +227,28 @@ def test_memory_stays_flat_while_streaming(tmp_path: Path) -> None:
 def test_memory_stays_flat_over_a_million_sentences(tmp_path: Path) -> None:
     small, large = (megabytes_to_read(tmp_path / "x.conll", size) for size in (30_000, 1_000_000))
     assert large - small < 5
+
+
+CONVERT = (
+    PEAK
+    + """
+import sys
+from lacuner.corpus import read, write
+write(read(sys.argv[1]), sys.argv[2], format=sys.argv[3])
+print(peak())
+"""
+)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["labelstudio", "prodigy", "bioc", "bioc_json", "pubtator"])
+def test_memory_stays_flat_while_converting(name: str, tmp_path: Path) -> None:
+    """Also for formats that are one JSON array or one XML element on a single line."""
+    peaks = []
+    for copies in (3_000, 9_000):
+        docs = (Document(str(i), SAMPLE[0].text * 40, spans=SAMPLE[0].spans, complete=True) for i in range(copies))
+        source = tmp_path / f"{copies}.gz"
+        write(docs, source, format=name)
+        command = [sys.executable, "-c", CONVERT, str(source), str(tmp_path / "out.gz"), name]
+        peaks.append(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    assert peaks[1] - peaks[0] < 5

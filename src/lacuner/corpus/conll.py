@@ -228,8 +228,7 @@ def write_conll(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = 
             lost.count("meta not written", bool(meta))
             lost.count("id not written", doc.id != str(number))
             lost.count("text: other white space than the words' own", differs_from_words(doc.text, tokens))
-            rows = [f"{token}\t{tag}\n" for token, tag in zip(tokens, tags, strict=True)]
-            stream.write(("".join(rows) + "\n").encode())
+            stream.write(("\n".join(map("\t".join, zip(tokens, tags, strict=True))) + "\n\n").encode())
 
 
 def differs_from_words(text: str, tokens: Sequence[str]) -> bool:

@@ -144,15 +144,10 @@ def to_words(
     records them.
     """
     words = words_of(doc)
-    spans = tuple(spans)
-    if not spans:
-        return []
-    starts = {start: i for i, (start, _) in enumerate(words)}
-    ends = {end: i + 1 for i, (_, end) in enumerate(words)}
     in_words = []
     for span in spans:
-        first, last = starts.get(span.start), ends.get(span.end)
-        if first is not None and last is not None and first < last:
+        first, last = bisect_left(words, (span.start,)), bisect_left(words, (span.end,))
+        if first < last and words[first][0] == span.start and words[last - 1][1] == span.end:
             in_words.append((first, last, span))
             continue
         first, last = words_touching(words, span.start, span.end)
