@@ -115,3 +115,21 @@ def test_issue_29_utf16_without_byte_order_mark(tmp_path: Path, encoding: str, n
     (tmp_path / "x").write_bytes('{"text": "Mara"}\n'.encode(f"{encoding}-le"))
     with pytest.raises(CorpusError, match="--encoding"):
         list(read(tmp_path / "x", format=name, options=ReadOptions(encoding=encoding)))
+
+
+def test_one_long_line_is_streamed(tmp_path: Path) -> None:
+    """A collection, or a first row, that is longer than the beginning from which the format is detected."""
+    passage = {"offset": 0, "text": "Mara left. " * 100, "annotations": []}
+    documents = [{"id": str(i), "passages": [passage]} for i in range(1100)]
+    (tmp_path / "x.json").write_text(json.dumps({"source": "x", "documents": documents}))
+    assert detect_format(CorpusFile(tmp_path / "x.json")) == "bioc_json"
+    assert sum(1 for _ in read(tmp_path / "x.json")) == 1100
+    long = {"text": "Mara left. " * 120_000, "spans": [{"start": 0, "end": 4, "label": "PER"}]}
+    (tmp_path / "x.jsonl").write_text(json.dumps(long) + "\n" + json.dumps({"text": "b"}))
+    assert [len(doc.text) for doc in read(tmp_path / "x.jsonl")] == [1_320_000, 1]
+
+
+def test_text_after_the_end_of_an_array_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('[{"text": "a"}] [{"text": "b"}]')
+    with pytest.raises(CorpusError, match="more after the end"):
+        list(read(tmp_path / "x.json", format="jsonl"))

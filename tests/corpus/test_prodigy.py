@@ -145,3 +145,13 @@ def test_what_prodigy_loads(tmp_path: Path) -> None:
     assert rows[0] == {"id": "a", "text": TEXT, "tokens": TOKENS, "spans": [span]}, "no answer: for review"
     assert (rows[1]["answer"], rows[1]["_view_id"]) == ("reject", "ner")
     assert (rows[2]["answer"], rows[2]["_view_id"]) == ("accept", "ner_manual")
+
+
+def test_offsets_in_another_unit(read_sample: ReadSample) -> None:
+    row = {
+        "text": "🚀 Mara left",
+        "spans": [{"start": 3, "end": 7, "label": "PER"}],
+        "answer": "reject",
+        "_view_id": "ner",
+    }
+    assert read_sample(row, offsets="utf-16").docs[0].rejected == (Span(2, 6, "PER"),)

@@ -96,8 +96,11 @@ def _read_array(file: CorpusFile, pieces: Iterator[str]) -> Iterator[Row]:
         values = _rows_of_object(stream)
     else:
         raise file.error("this is not JSON: it begins with neither { nor [")
+    is_array = stream.peek() == "["
     for number, (line, value) in enumerate(values, 1):
         yield Row(number, line, value)
+    if is_array and stream.peek():
+        raise stream.error("there is more after the end of the JSON array")
 
 
 def _is_lines(head: str) -> bool:
@@ -108,8 +111,9 @@ def _is_lines(head: str) -> bool:
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
-        # an object on several lines has a first line of few characters; a broken line of JSON lines is longer
-        return len(first) > 1 and not first.endswith(("{", "[", ","))
+        # an object on several lines has a first line of few characters, or one that is longer than what we have of it;
+        # otherwise these are JSON lines, and the first is broken
+        return len(first) > 1 and "\n" in head.lstrip() and not first.endswith(("{", "[", ","))
     return "text" in value or not any(isinstance(value.get(key), list) for key in _LISTS)
 
 

@@ -22,13 +22,12 @@ from lacuner.corpus.json_rows import (
     get,
     get_text,
     new_id,
-    new_score,
     new_span,
     show,
     text_key,
     write_lines,
 )
-from lacuner.corpus.json_stream import Row, read_rows
+from lacuner.corpus.json_stream import read_rows
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.words import split_words
 from lacuner.data import Document, Lost, Span, Words
@@ -54,7 +53,6 @@ class _Line(NamedTuple):
     doc: Document
     judgement: Judgement
     input_hash: str | None
-    line: int
 
 
 def read_prodigy(file: CorpusFile) -> Iterator[Document]:
@@ -73,12 +71,15 @@ def read_prodigy(file: CorpusFile) -> Iterator[Document]:
 def _read_lines(file: CorpusFile) -> Iterator[_Line]:
     for row in read_rows(file):
         try:
-            line = _convert(row, file)
-            finish_document(line.doc, file, row.line)
+            value = as_object(row.value)
+            doc = _document(value, row.number, file)
+            finish_document(doc, file, row.line)
+            judgement = _judge(value, doc, file.lost)
         except CorpusError as error:
             file.report(file.error(error.problem, row.line))
             continue
-        yield line
+        input_hash = value.get("_input_hash")
+        yield _Line(doc, judgement, None if input_hash is None else str(input_hash))
 
 
 def _merge(lines: list[_Line], file: CorpusFile) -> Iterator[Document]:
@@ -90,15 +91,13 @@ def _merge(lines: list[_Line], file: CorpusFile) -> Iterator[Document]:
     yield doc
 
 
-def _convert(row: Row, file: CorpusFile) -> _Line:
-    value = as_object(row.value)
-    text = get_text(value, file)
-    spans = tuple([_span(entry) for entry in get(value, "spans", list, [])])
-    file.lost.count("relation not read", len(get(value, "relations", list, [])))
-    meta = {**get(value, "meta", dict, {}), **count_unread(value, _KEYS | {text_key(file)}, file.lost)}
-    doc = Document(new_id(value.get("id"), row.number), text, _words(value.get("tokens"), text), spans, meta=meta)
-    input_hash = value.get("_input_hash")
-    return _Line(doc, _judge(value, spans, doc, file.lost), None if input_hash is None else str(input_hash), row.line)
+def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    """A line as a document, with all its spans as entities whatever the answer is."""
+    text = get_text(row, file)
+    spans = tuple([_span(entry) for entry in get(row, "spans", list, [])])
+    file.lost.count("relation not read", len(get(row, "relations", list, [])))
+    meta = {**get(row, "meta", dict, {}), **count_unread(row, _KEYS | {text_key(file)}, file.lost)}
+    return Document(new_id(row.get("id"), number), text, _words(row.get("tokens"), text), spans, meta=meta)
 
 
 def _span(entry: Any) -> Span:
@@ -107,9 +106,9 @@ def _span(entry: Any) -> Span:
     if not entry.get("label"):
         span = new_span(entry.get("start"), entry.get("end"), "-", "spans", entry.get("score"), entry.get("source"))
         return span._replace(label="")
-    place = f"{entry.get('start')}-{entry.get('end')}"
-    score = new_score(entry.get("score"), place)
-    return new_span(entry.get("start"), entry.get("end"), entry["label"], "spans", score, entry.get("source"))
+    return new_span(
+        entry.get("start"), entry.get("end"), entry["label"], "spans", entry.get("score"), entry.get("source")
+    )
 
 
 def _words(tokens: Any, text: str) -> Words | None:
@@ -129,8 +128,9 @@ def _words(tokens: Any, text: str) -> Words | None:
     return tuple(words)
 
 
-def _judge(row: dict[str, Any], spans: tuple[Span, ...], doc: Document, lost: Lost) -> Judgement:
+def _judge(row: dict[str, Any], doc: Document, lost: Lost) -> Judgement:
     """What an answer says: see the module's description."""
+    spans = doc.spans
     answer, view = row.get("answer"), row.get("_view_id")
     if answer not in ("accept", "reject", "ignore", None):
         raise CorpusError(f"`answer` must be accept, reject or ignore, not {show(answer)}")
