@@ -113,7 +113,7 @@ def join_processes(environment: Mapping[str, str] = os.environ) -> Iterator[None
         yield
         return
     if torch.cuda.is_available():
-        torch.cuda.set_device(launched.local_rank % torch.cuda.device_count())
+        _choose_gpu(launched.local_rank, torch.cuda.device_count())
     store = _meet(launched)
     group_store = distributed.PrefixStore("group", store)  # type: ignore[attr-defined]
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -131,6 +131,15 @@ def join_processes(environment: Mapping[str, str] = os.environ) -> Iterator[None
     finally:
         _group = None
         distributed.destroy_process_group()
+
+
+def _choose_gpu(local_rank: int, gpus: int) -> None:
+    if local_rank >= gpus:
+        raise ConfigError(
+            f"there is no GPU for process {local_rank + 1} of this machine: start at most {gpus} (--nproc-per-node), "
+            "or hide the GPUs to train on CPUs (CUDA_VISIBLE_DEVICES=)"
+        )
+    torch.cuda.set_device(local_rank)
 
 
 def _meet(launched: Launched) -> Any:
@@ -156,9 +165,10 @@ def _explain_loss() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
+        cause = (str(error).splitlines() or [""])[0][:150]
         raise ProcessLostError(
             "another process of this job has ended or does not answer, so all of them stop; the same command continues "
-            "from the last checkpoint"
+            f"from the last checkpoint ({cause})"
         ) from error
 
 
