@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import lacuner
 from lacuner.data import Lost
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads import HEADS, build_head
@@ -67,3 +69,13 @@ def test_a_process_without_a_sentence_has_no_influence(monkeypatch: pytest.Monke
     loss_step(data)(np.array([3])).total.backward()  # type: ignore[no-untyped-call]
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     assert gradients and not any(gradient.any() for gradient in gradients)
+
+
+def test_every_step_divides_its_work() -> None:
+    """A step that scores the whole batch in each process would have its gradient counted once per process."""
+    source = Path(lacuner.__file__).parent
+    steps = [file for file in source.rglob("*.py") if "StepLoss(" in file.read_text(encoding="utf-8")]
+    assert len(steps) >= 3
+    for file in steps:
+        text = file.read_text(encoding="utf-8")
+        assert "score_batch(" in text or "share_of(" in text, file.name

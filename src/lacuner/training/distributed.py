@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
@@ -25,6 +25,8 @@ JOIN_SECONDS = 300.0
 """How long a process waits for the others at the start."""
 REPLY_SECONDS = 1800.0
 """How long a process waits for the others later. One that dies is noticed at once, one that hangs after this time."""
+END_SECONDS = 5.0
+"""How long a process that ends with an error waits for the others to end, if they need it to agree who reports."""
 POLL_SECONDS = 0.2
 
 
@@ -66,6 +68,8 @@ class _Group(NamedTuple):
     launched: Launched
     store: Any  # torch does not export its type
     numbers: Iterator[int]
+    holds_store: bool
+    """Whether the store ends with this process; `torchrun` holds it itself."""
 
 
 _group: _Group | None = None
@@ -125,7 +129,8 @@ def join_processes(environment: Mapping[str, str] = os.environ) -> Iterator[None
             world_size=launched.processes,
             timeout=timedelta(seconds=REPLY_SECONDS),
         )
-    _group = _Group(launched, store, count())
+    holds_store = launched.rank == 0 and environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    _group = _Group(launched, store, count(), holds_store)
     try:
         yield
     finally:
@@ -180,11 +185,17 @@ def claim_report() -> bool:
     """
     if _group is None:
         return True
-    rank = str(_group.launched.rank)
+    store, rank = _group.store, str(_group.launched.rank)
     try:
-        return bool(_group.store.compare_set("report", "", rank) == rank.encode())
+        is_ours = bool(store.compare_set("report", "", rank) == rank.encode())
     except RuntimeError:
         return True  # the process that held the store is gone
+    deadline = time.monotonic() + END_SECONDS
+    with suppress(RuntimeError):
+        store.add("ended", 1)
+        while _group.holds_store and store.add("ended", 0) < process_count() and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)  # the others may still ask
+    return is_ours
 
 
 def sum_over_processes(tensor: Tensor) -> Tensor:
