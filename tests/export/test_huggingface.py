@@ -21,6 +21,7 @@ from lacuner.export.export import export
 from lacuner.export.huggingface import write_huggingface
 from lacuner.export.options import ExportOptions
 from lacuner.export.proof_worker import load_huggingface
+from lacuner.export.reference import subwords
 from lacuner.export.source import ExportSource
 from lacuner.models.encoders.huggingface import HuggingFaceConfig, open_huggingface
 from lacuner.models.heads import build_head
@@ -132,6 +133,38 @@ def test_texts_give_the_same_entities(tmp_path: Path) -> None:
 
     check()
     assert len(found) > 50
+
+
+@pytest.mark.parametrize(("kind", "options"), [("bert", {"shapes": True, "pooling": "mean"}), ("roberta", {})])
+def test_the_reference_decoder_prepares_the_same_sub_words(kind: str, options: dict[str, Any], tmp_path: Path) -> None:
+    encoder = make_encoder(tmp_path, kind, **options)
+    (tmp_path / "tokenizer.json").write_bytes(encoder.files()["tokenizer.json"])
+    names = ["ids", "attention", "first", "owner", "mask", *(["shape"] if encoder.uses_shapes else [])]
+    words = subwords.WordFeatures({**encoder.piece_settings(), "inputs": names}, tmp_path)
+    sentences = [["Mara", "Teel", "left", "unbelievably", "\u200b", "x" * 300], ["ROSE"], ["12", "\ud800", "玛"]]
+    assert [words.count(sentence) for sentence in sentences] == [encoder.count(s).tolist() for s in sentences]
+    batch = encoder.collate(encoder.prepare(sentences), range(3))
+    feed = words.feed(sentences)
+    assert list(feed) == names
+    for name, array in feed.items():
+        expected = batch.mask if name == "mask" else batch.tensors[name]
+        assert array.tolist() == expected.tolist(), name
+
+
+@pytest.mark.integration
+def test_onnx_of_a_transformer(tmp_path: Path) -> None:
+    """Embeddings of word shapes, mean pooling and a span head, in text that needs several windows."""
+    pytest.importorskip("onnxscript")
+    encoder = make_encoder(tmp_path / "encoder", "bert", shapes=True, pooling="mean")
+    model = Model(encoder, build_head({"kind": "span", "labels": LABELS, "widths": 3}, encoder.width))
+    with torch.no_grad():
+        encoder.shapes.weight.normal_()
+        for parameter in model.head.parameters():
+            parameter.normal_(std=0.7)
+    save(Tagger(model.eval()), tmp_path / "run")
+    docs = [Document(str(i), text) for i, text in enumerate([*TEXTS, "Mara left Halden. " * 60])]
+    proof = export(tmp_path / "run", "onnx", tmp_path / "out", docs).proof
+    assert proof.equal == proof.spans > 20 and proof.score_difference < 1e-4
 
 
 def test_other_taggers_are_refused_with_the_way_out(tmp_path: Path) -> None:
