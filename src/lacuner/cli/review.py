@@ -24,8 +24,9 @@ def review(
     browser: Annotated[bool, Option(help="Open the page in the browser.")] = True,
     json: Json = False,
 ) -> None:
-    """Review label issues in the browser: accept, reject or change them, or label whole sentences.
+    """Review label issues in the browser.
 
+    Accept, reject or change them one by one, or label whole sentences.
     Every decision is written to RUN/review/decisions.jsonl at once. Ctrl-C ends the review; the same command continues.
     """
     from lacuner.processes import lock_folder

@@ -35,7 +35,9 @@ def serve(
     max_seconds: Annotated[float, Option(min=0.1, help="Seconds for a request to arrive, and for its answer.")] = 30.0,
     max_queue: Annotated[int, Option(min=1, help="Characters that may wait, per worker; above that: 429.")] = 1_000_000,
 ) -> None:
-    """Answer prediction requests over HTTP: POST /predict, /health, /metrics, and a page to try it.
+    """Answer prediction requests over HTTP.
+
+    The paths are /predict (POST), /health, /metrics, and / with a page to try it.
 
     Matches of the gazetteer that the model was trained with are tagged too. SIGTERM or Ctrl-C ends the service when all
     accepted requests are answered.
