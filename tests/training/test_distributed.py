@@ -53,37 +53,46 @@ def losses(run: Path) -> list[float]:
     return [json.loads(line)["loss"] for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.integration
-def test_two_processes_have_the_losses_of_one_and_equal_weights(tmp_path: Path) -> None:
-    [alone] = run_together([str(tmp_path / "one"), "equal"], 1)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A folder with the runs of one process and of two, and the hashes of the weights of the latter."""
+    folder = tmp_path_factory.mktemp("together")
+    [alone] = run_together([str(folder / "one"), "all"], 1)
     assert alone[0] == 0, alone[2]
-    first, second = run_together([str(tmp_path / "two"), "equal"], 2)
+    first, second = run_together([str(folder / "two"), "all"], 2)
     assert first[0] == second[0] == 0, first[2] + second[2]
     assert json.loads(first[1]) == json.loads(second[1]), "weights are equal, bit by bit"
-    assert set(json.loads(first[1])) == {*CASES, "pretrain"}
-    for case in (*CASES, "pretrain"):
-        one, two = losses(tmp_path / "one" / case), losses(tmp_path / "two" / case)
-        assert len(one) >= 2 and two == pytest.approx(one, abs=1e-4, rel=1e-4), case
-        files = [
-            {str(f.relative_to(tmp_path / n / case)) for f in (tmp_path / n / case).rglob("*")} for n in ("one", "two")
-        ]
-        assert {name for name in files[0] if "safetensors" not in name} == {
-            name for name in files[1] if "safetensors" not in name
-        }, "one process writes, and it writes what a single one would"
+    return folder, json.loads(first[1])
 
 
 @pytest.mark.integration
-def test_if_a_process_dies_all_stop_and_the_same_command_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    done = run_together([str(tmp_path / "whole"), "dropout"], 2)
-    assert [status for status, _, _ in done] == [0, 0], done[0][2] + done[1][2]
+def test_two_processes_have_the_losses_of_one_and_equal_weights(trained: tuple[Path, dict[str, str]]) -> None:
+    folder, weights = trained
+    assert set(weights) == {*CASES, "pretrain", "run"}
+    for case in (*CASES, "pretrain"):
+        one, two = losses(folder / "one" / case), losses(folder / "two" / case)
+        assert len(one) >= 2 and two == pytest.approx(one, abs=1e-4, rel=1e-4), case
+        names = [
+            {str(file.relative_to(folder / count / case)) for file in (folder / count / case).rglob("*.json*")}
+            for count in ("one", "two")
+        ]
+        assert names[0] == names[1], "one process writes, and it writes what a single one would"
+
+
+@pytest.mark.integration
+def test_if_a_process_dies_all_stop_and_the_same_command_ends_with_the_same_bytes(
+    trained: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    folder, weights = trained
     for rank in (1, 0):
-        ended = run_together([str(tmp_path / "killed"), "dropout", f"{rank}:3"], 2)
+        ended = run_together([str(tmp_path), "dropout", f"{rank}:3"], 2)
         assert ended[rank][0] < 0, "this process was killed"
         assert ended[1 - rank][0] == 1 and "ProcessLostError: another process of this job has" in ended[1 - rank][2]
-    resumed = run_together([str(tmp_path / "killed"), "dropout"], 2)
+    resumed = run_together([str(tmp_path), "dropout"], 2)
     assert [status for status, _, _ in resumed] == [0, 0], resumed[0][2] + resumed[1][2]
-    assert resumed[0][1] == resumed[1][1] == done[0][1]
-    assert digest(tmp_path / "killed") == digest(tmp_path / "whole")
+    assert json.loads(resumed[0][1])["run"] == json.loads(resumed[1][1])["run"] == weights["run"]
+    assert digest(tmp_path / "run") == digest(folder / "two" / "run")
+    assert digest(folder / "one" / "run") != digest(folder / "two" / "run"), "dropout draws other numbers"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Train in one of several processes that train together, or alone.
 
 Usage: python -m tests.training.together FOLDER WHAT [RANK:STEP]
-With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment, this is one of several processes. WHAT is `equal`
-(`CASES` and pre-training, without dropout) or `dropout` (one run with dropout and a checkpoint after every step).
+With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment, this is one of several processes. WHAT is
+`dropout` (one run with dropout and a checkpoint after every step) or `all` (also `CASES` and pre-training, without it).
 RANK:STEP kills process RANK before that step. Prints a JSON object: the hash of the weights of each run.
 """
 
@@ -72,11 +72,10 @@ def main() -> None:
     with join_processes():
         if death and process_rank() == int(death[0].partition(":")[0]):
             arm(f"step:{death[0].partition(':')[2]}")
-        if what == "equal":
-            models = train_equal(Path(folder))
-        else:
-            settings = ["train.checkpoint_seconds=0", "sampler=weighted"]
-            models = {"negative_sampling": train_case("negative_sampling", settings, Path(folder) / "run")}
+        settings = ["train.checkpoint_seconds=0", "sampler=weighted"]
+        models = {"run": train_case("negative_sampling", settings, Path(folder) / "run")}
+        if what == "all":
+            models |= train_equal(Path(folder))
         weights = {name: [tensor.numpy().tobytes() for tensor in m.state_dict().values()] for name, m in models.items()}
         hashes = {name: hashlib.sha256(b"".join(parts)).hexdigest() for name, parts in weights.items()}
         sys.stdout.write(json.dumps(hashes))
