@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 from lacuner.data import Document, Lost, Span, Words
@@ -161,6 +162,9 @@ def to_words(
 
 def flatten(doc: Document, spans: Iterable[Span], lost: Lost) -> list[Span]:
     """Resolve overlaps: the longest span wins, then the first, then by label; `lost` records the others."""
+    spans = sorted(spans, key=itemgetter(0))
+    if all(left.end <= right.start for left, right in pairwise(spans)):
+        return spans
     kept: list[Span] = []  # by start, so that only the neighbours need to be compared
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start, span.label)):
         at = bisect_left(kept, span.start, key=lambda other: other.start)
