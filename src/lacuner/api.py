@@ -10,6 +10,7 @@ Where documents are taken, a path (str or Path) is read, and plain texts may sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from errno import ENAMETOOLONG
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -338,7 +339,9 @@ def _documents(docs: object, name: str, complete: bool | None = None) -> Iterato
     if isinstance(docs, str | PathLike):
         try:
             return read(docs, complete=complete)
-        except OSError as error:  # a text that is too long for a file name
+        except CorpusError as error:
+            if getattr(error.__cause__, "errno", None) != ENAMETOOLONG:
+                raise
             raise CorpusError(f"{name}: a path or a list is expected; put a single text in a list") from error
     if not isinstance(docs, Iterable) or isinstance(docs, Mapping | bytes):
         raise TypeError(f"{name}: expected a path or a list of documents, got {type(docs).__name__}")
