@@ -85,6 +85,18 @@ def test_a_student_learns_from_its_teacher(head: str, student: str | None, least
     assert again.agreement == result.agreement
 
 
+def test_another_tag_scheme_is_learned_from_predictions(tmp_path: Path) -> None:
+    """So a tagger with BIOES tags, which the pipeline of transformers does not read, can be exported after all."""
+    save(make_tagger("token", scheme="BIOES"), tmp_path / "teacher")
+    messages: list[str] = []
+    for scheme, what in {"BIO": "predictions", "BIOES": "probabilities"}.items():
+        config = load_config(DistilConfig, settings=["train.epochs=1", f'scheme="{scheme}"'])
+        student = distil(tmp_path / "teacher", DOCS, tmp_path / scheme, config, log=messages.append).tagger
+        assert student.model.head.config()["scheme"] == scheme
+        assert any(f"the teacher's {what}" in message for message in messages)
+        messages.clear()
+
+
 def test_what_cannot_be_distilled(tmp_path: Path) -> None:
     save(LookupTagger({"Halden": "LOC"}), tmp_path / "lookup")
     with pytest.raises(ConfigError, match="no model to learn from"):

@@ -169,7 +169,9 @@ def test_onnx_of_a_transformer(tmp_path: Path) -> None:
 
 def test_other_taggers_are_refused_with_the_way_out(tmp_path: Path) -> None:
     def refuse(tagger: Tagger, problem: str) -> None:
-        with pytest.raises(ConfigError, match=rf"{problem}.*`lacuner distil .* --to hf:PATH --head token") as error:
+        with pytest.raises(
+            ConfigError, match=rf"{problem}.*`lacuner distil .* --to hf:PATH .* --head token --set"
+        ) as error:
             write_huggingface(ExportSource(tmp_path / "run", tagger), tmp_path / "out", ExportOptions())
         assert str(tmp_path / "run") in str(error.value)
 

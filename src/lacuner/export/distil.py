@@ -55,6 +55,8 @@ class DistilConfig(Config):
     encoder: EncoderConfig = EncoderConfig(name="tiny")
     head: Literal["token", "crf", "span", "entity_type"] | None = None
     """Head of the student. None: that of the teacher, or a token classifier if the teacher has a CRF."""
+    scheme: Literal["BIO", "BIOES", "IO"] | None = None
+    """Tag scheme of a `token` or `crf` student. None: that of the teacher, or BIO if it has none."""
     train: TrainConfig = TrainConfig()
 
 
@@ -126,13 +128,16 @@ def _train(teacher: Model, docs: Sequence[Document], dev: Sequence[Document], co
     own = teacher.head.config()
     kind = config.head or ("token" if own["kind"] == "crf" else own["kind"])
     soft = kind == own["kind"] != "crf" or (kind, own["kind"]) == ("token", "crf")
+    soft = soft and config.scheme in (None, own.get("scheme"))
     labeled = [replace(doc, complete=True) for doc in docs]
     if not soft:
         labeled = [replace(doc, complete=True) for doc in Tagger(teacher).predict(docs)]
     torch.manual_seed(run.seed_for("weights", "model"))
     encoder = open_encoder(config.encoder, docs)
     settings: dict[str, Any] = {**own, "kind": kind} if soft else {"kind": kind, "labels": own["labels"]}
-    if not soft and kind == "span":
+    if not soft and kind in ("token", "crf"):
+        settings["scheme"] = config.scheme or own.get("scheme", "BIO")
+    elif not soft and kind == "span":
         annotations = cut_sentences(labeled, encoder, Lost()).annotations
         settings["widths"] = min(choose_span_width(annotations), MAX_SPAN_WIDTH)
     student = Model(encoder, build_head(settings, encoder.width))

@@ -57,7 +57,7 @@ def write_huggingface(source: ExportSource, folder: Path, options: ExportOptions
 def _check(source: ExportSource, model: Model) -> tuple[SubwordEncoder, TokenHead]:
     """Encoder and head, if a token classifier of transformers can express them."""
     encoder, head = model.encoder, model.head
-    problem, advice = None, source.advise("token", "hf:PATH")
+    problem, advice = None, source.advise("hf:PATH", "--head token --set scheme=BIO --set encoder.shapes=false")
     if not isinstance(encoder, SubwordEncoder):
         problem = f"the encoder is {encoder.config()['kind']!r}, and only hf: encoders exist there"
     elif not isinstance(head, TokenHead):

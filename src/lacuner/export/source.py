@@ -48,10 +48,10 @@ class ExportSource:
             )
         return self.tagger
 
-    def advise(self, head: str | None = None, encoder: str = "tiny") -> str:
-        """How to get a model with another head or encoder, as the end of an error message."""
-        option = f" --head {head}" if head else ""
-        return f"`lacuner distil {self.folder} --to {encoder}{option} --text TEXTS --out STUDENT` trains such a model"
+    def advise(self, encoder: str = "tiny", options: str = "") -> str:
+        """How to get a model with another encoder or head, as the end of an error message."""
+        command = f"lacuner distil {self.folder} --to {encoder} --text TEXTS --out STUDENT"
+        return f"`{' '.join(filter(None, (command, options)))}` trains a model that can"
 
 
 def open_source(run: str | PathLike[str]) -> ExportSource:
