@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -252,3 +254,44 @@ def test_memory_stays_flat_while_converting(name: str, tmp_path: Path) -> None:
         command = [sys.executable, "-c", CONVERT, str(source), str(tmp_path / "out.gz"), name]
         peaks.append(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
     assert peaks[1] - peaks[0] < 5
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths to all parts of a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from places(item, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A copy of a JSON value with one part replaced."""
+    if not path:
+        return new
+    result = dict(value) if isinstance(value, dict) else list(value)
+    result[path[0]] = replaced(value[path[0]], path[1:], new)
+    return result
+
+
+ROWS = [name for name, known in FORMATS.items() if known.matches_row or name in ("jsonl", "tokens", "argilla_v1")]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_any_value_anywhere_in_a_row(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    tried = 0
+    for doc in SAMPLE:
+        write([doc], path, format=name)
+        rows, _ = json.JSONDecoder().raw_decode(path.read_text(encoding="utf-8"))  # all, or the first line
+        for place in places(rows):
+            for value in (None, True, -1, 10**400, "", [None], {"text": 3, "start": "x"}):
+                tried += 1
+                path.write_text(json.dumps(replaced(rows, place, value)), encoding="utf-8")
+                try:
+                    docs = list(read(path, format=name))
+                except CorpusError as error:
+                    assert "\n" not in str(error)
+                    continue
+                for read_doc in docs:
+                    json.dumps([read_doc.text, read_doc.id, read_doc.meta], ensure_ascii=False).encode()
+    assert tried > 100

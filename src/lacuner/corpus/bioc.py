@@ -179,7 +179,8 @@ def _add(annotation: dict[str, Any], doc: Document, start: int, offset: int, tab
     label = infons.get("type")
     if not isinstance(label, str) or not label:
         raise CorpusError(f"an annotation has no infon `type`, which is its label: {show(infons)}")
-    places = [(_number(place.get("offset")), _number(place.get("length"))) for place in annotation.get("locations", ())]
+    locations = [as_object(location) for location in get(annotation, "locations", list, [])]
+    places = [(_number(location.get("offset")), _number(location.get("length"))) for location in locations]
     if len(places) != 1:
         lost.count("annotation without a location not read", not places)
         if places:

@@ -29,7 +29,7 @@ def read_spacy2(file: CorpusFile) -> Iterator[Document]:
 def _as_row(value: Any) -> dict[str, Any]:
     if not is_spacy2(value):
         raise CorpusError(f'an entry must be [text, {{"entities": [...]}}], not {show(value)}')
-    return {"text": value[0], **value[1]}
+    return {**value[1], "text": value[0]}
 
 
 def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
