@@ -66,7 +66,8 @@ def test_windows_of_another_encoder() -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("head", "student", "least"), [("crf", None, 0.5), ("span", None, 0.5), ("span", "token", 0.2)]
+    ("head", "student", "least"),
+    [pytest.param("crf", None, 0.5, marks=pytest.mark.slow), ("span", None, 0.5), ("span", "token", 0.2)],
 )
 def test_a_student_learns_from_its_teacher(head: str, student: str | None, least: float, tmp_path: Path) -> None:
     """Random teachers, whose decisions a few epochs teach only roughly, and less well as labels of another head."""

@@ -96,7 +96,13 @@ def make_token_tagger(folder: Path, kind: str, head: str = "token", **settings: 
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("kind", "settings"), [("bert", {"angle": True, "non_entity": True}), ("roberta", {})])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("bert", {"angle": True, "non_entity": True}),
+        pytest.param("roberta", {}, marks=pytest.mark.slow),
+    ],
+)
 def test_export_with_proof(kind: str, settings: dict[str, Any], tmp_path: Path) -> None:
     tagger = make_token_tagger(tmp_path / "encoder", kind, **settings)
     save(Tagger(tagger.model, GAZETTEER), tmp_path / "run")
@@ -151,7 +157,7 @@ def test_the_reference_decoder_prepares_the_same_sub_words(kind: str, options: d
         assert array.tolist() == expected.tolist(), name
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_onnx_of_a_transformer(tmp_path: Path) -> None:
     """Embeddings of word shapes, mean pooling and a span head, in text that needs several windows."""
     pytest.importorskip("onnxscript")

@@ -30,6 +30,8 @@ pytest.importorskip("onnxscript")
 pytestmark = pytest.mark.integration
 DOCS = [Document(str(number), text) for number, text in enumerate(TEXTS)]
 HEADS: dict[str, dict[str, Any]] = {"span": {"widths": 4}, "token": {"scheme": "BIOES", "non_entity": True}, "crf": {}}
+# decoding of all heads is tested without graphs in test_reference.py
+EACH_HEAD = ["span", pytest.param("token", marks=pytest.mark.slow), pytest.param("crf", marks=pytest.mark.slow)]
 
 
 def load_program(folder: Path) -> ModuleType:
@@ -57,7 +59,7 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[T
     return make
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", EACH_HEAD)
 def test_the_proof_compares_the_model_without_its_gazetteer(head: str, exports: Any) -> None:
     _, folder, proof = exports(head)
     assert proof.equal == proof.spans > 10
@@ -67,7 +69,7 @@ def test_the_proof_compares_the_model_without_its_gazetteer(head: str, exports: 
     assert json.loads((folder / "proof.json").read_text(encoding="utf-8"))["equal"] == proof.equal
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", EACH_HEAD)
 def test_any_text_gives_the_same_spans(head: str, exports: Any) -> None:
     tagger, folder, _ = exports(head)
     model, program = Tagger(tagger.model), load_program(folder).Tagger(folder, threads=1)
@@ -81,6 +83,7 @@ def test_any_text_gives_the_same_spans(head: str, exports: Any) -> None:
     check()
 
 
+@pytest.mark.slow
 def test_fifty_thousand_words(exports: Any) -> None:
     tagger, folder, _ = exports("span")
     model, program = Tagger(tagger.model), load_program(folder).Tagger(folder, threads=1)
