@@ -22,6 +22,7 @@ def mpn_risk(
     Departs from the authors: nothing.
     Reference: Li et al. (2025), "Re-examine distantly supervised NER: a new benchmark and a simple approach" (CuPUL).
 
+    >>> import torch
     >>> scores = TokenScores(torch.zeros(1, 2, 2), torch.ones(1, 2, dtype=torch.bool))
     >>> targets = Targets(torch.tensor([[1, 0]]), scores.mask, torch.ones(1, 2))
     >>> mpn_risk(scores, targets, torch.tensor([0.2]), positive=10.0)  # 10 * 0.2 * 0.5 + 0.8 * 0.5
@@ -53,6 +54,7 @@ def conf_mpu_risk(
     Reference: Zhou et al. (2022), "Distantly supervised named entity recognition via confidence-based multi-class
         positive and unlabeled learning"; Li et al. (2025), as above.
 
+    >>> import torch
     >>> scores = TokenScores(torch.zeros(1, 2, 2), torch.ones(1, 2, dtype=torch.bool))
     >>> probs = torch.tensor([[[0.2, 0.8], [0.9, 0.1]]])
     >>> targets = Targets(torch.tensor([[1, 0]]), scores.mask, torch.ones(1, 2), probs)
