@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from lacuner.audit.issues import new_issue
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.review.next_round import NextRound
-from lacuner.review.queue import ReviewQueue, decision_log
-from lacuner.review.server import FILES, Review, new_app, open_address, write_link
+from lacuner.review.queue import ReviewQueue, decision_log, save_queue
+from lacuner.review.server import FILES, Review, new_app, new_review, open_address, write_link
 from lacuner.review.session import ReviewSession
 from lacuner.serve.security import Access
 from tests.review.conftest import many_issues, small_queue
@@ -54,6 +55,13 @@ class Client:
         got, body = self.request(f"/api/{name}", json.dumps({"tab": "tab-1", **row}).encode())
         assert got == status, body
         return json.loads(body)
+
+
+def test_a_sample_is_evaluated_not_trained_on(tmp_path: Path) -> None:
+    queue = small_queue()
+    save_queue(replace(queue, facts={"sample": {}, "run": str(tmp_path / "run")}), tmp_path / "sample")
+    [command] = new_review(tmp_path / "sample").next_round.commands()
+    assert command == ["evaluate", str(tmp_path / "run"), "--reviewed", str(tmp_path / "sample")]
 
 
 @pytest.fixture

@@ -111,6 +111,8 @@ def sample(
     For scores without a gold corpus: label the sentences in the browser with `lacuner review`; `lacuner evaluate RUN
     --reviewed` then estimates precision and recall. You may stop at any time. A sentence is a document of the corpus.
     """
+    from dataclasses import replace
+
     from lacuner.models.storage import load
     from lacuner.review.build import number_equal_ids
     from lacuner.review.queue import decision_log, save_queue
@@ -123,7 +125,7 @@ def sample(
     docs = number_equal_ids(reader)
     reader.log_lost()
     queue = draw_sample(docs, list(tagger.predict(docs)), sentences, labels=tagger.labels, seed=seed)
-    save_queue(queue, folder)
+    save_queue(replace(queue, facts={**queue.facts, "run": str(run.resolve())}), folder)
     if json:
         print_json({"sample": str(folder), "sentences": len(queue.sentences), "documents": len(docs)})
         return

@@ -50,7 +50,11 @@ class Review:
 def new_review(run: Path) -> Review:
     """The review of a run folder, with the decisions so far."""
     session = ReviewSession(open_queue(run), decision_log(run))
-    inputs = session.queue.facts.get("inputs")
+    facts = session.queue.facts
+    if "sample" in facts:  # what was labeled is for scores: to train on it would spoil them
+        evaluate = ["evaluate", str(facts.get("run", run.parent)), "--reviewed", str(run)]
+        return Review(session, run, NextRound(lambda: [evaluate]))
+    inputs = facts.get("inputs")
     return Review(session, run, NextRound(lambda: plan_round(run, inputs if isinstance(inputs, dict) else {})))
 
 
