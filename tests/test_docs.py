@@ -21,6 +21,8 @@ from tests.demo_corpus import demo_corpus
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [README, *DOCS]
+COSTLY = {"export.md", "gold.md", "scaling.md"}
+"""Pages that take longest to run and whose commands have tests of their own: `make test-slow` runs them."""
 RECORDS = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
 RECORDS += [ROOT / "tests" / "README.md", ROOT / "benchmarks" / "NOTEBOOK.md"]
 SEARCHABLE = ["distant supervision", "weak supervision", "gazetteer", "false negative", "early stopping", "out-of-fold"]
@@ -58,7 +60,11 @@ def write_user_files(folder: Path) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.name in COSTLY else []) for page in PAGES],
+    ids=lambda page: page.name,
+)
 def test_shell_and_python_run(page: Path, tmp_path: Path) -> None:
     """The blocks of a page in order, in one folder."""
     if page == README:

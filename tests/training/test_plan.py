@@ -85,6 +85,8 @@ def test_other_lines_of_a_child_process_are_no_reports() -> None:
 
 SETTINGS = {
     "bond": [],
+    "cupul": ["voters=2"],
+    "eer": [],
     "ensemble": ["models=2"],
     "needle": ["noise_aware=true", "parts=2", "rounds=2"],
     "negative_sampling": ["try_rate=[0.2,0.5]", "sampler=weighted", "ablation.oracle=heldout"],

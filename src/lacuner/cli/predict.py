@@ -16,7 +16,6 @@ from lacuner.cli.options import FormatName, InputOptions, Json, refuse_overwriti
 from lacuner.corpus import words_of, write
 from lacuner.data import Document
 from lacuner.errors import ConfigError
-from lacuner.evaluate.threshold import check_threshold
 from lacuner.reporting.entities import EntityPage
 
 
@@ -51,6 +50,8 @@ def predict(
     from lacuner.models.storage import load_with_entries
 
     refuse_overwriting({"--out": out, "--html": html}, corpus, *(dictionary or ()))
+    from lacuner.evaluate.threshold import check_threshold
+
     check_threshold(threshold)
     if json and out == STANDARD_STREAM:
         raise ConfigError("--json prints to standard output, too: give --out a file")

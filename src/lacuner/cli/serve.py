@@ -9,7 +9,6 @@ from typer import Argument, Option
 
 from lacuner.cli.console import log
 from lacuner.errors import ConfigError
-from lacuner.evaluate.threshold import check_threshold
 
 
 def serve(
@@ -45,6 +44,7 @@ def serve(
     from lacuner.serve.security import listen, require_extra
 
     require_extra()
+    from lacuner.evaluate.threshold import check_threshold
     from lacuner.serve.server import address_of
     from lacuner.serve.server import serve as run_service
     from lacuner.serve.settings import ServiceSettings

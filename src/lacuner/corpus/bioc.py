@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
-from xml.sax.saxutils import escape, quoteattr
 
 from lacuner.corpus.json_rows import as_object, finish_document, get, new_id, new_score, read_documents, show
 from lacuner.corpus.offsets import OffsetTable
@@ -272,10 +271,14 @@ def _xml(doc: Document, lost: Lost) -> str:
 
 
 def _infon_elements(infons: dict[str, str]) -> Iterator[str]:
+    from xml.sax import saxutils  # late: it loads an HTTP client
+
     for key, value in infons.items():
-        name = quoteattr(_NOT_XML.sub(" ", key), {"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"})
+        name = saxutils.quoteattr(_NOT_XML.sub(" ", key), {"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"})
         yield f"<infon key={name}>{_escape(value)}</infon>"
 
 
 def _escape(text: str) -> str:
-    return escape(_NOT_XML.sub(" ", text), {"\r": "&#13;"})
+    from xml.sax import saxutils
+
+    return saxutils.escape(_NOT_XML.sub(" ", text), {"\r": "&#13;"})

@@ -14,8 +14,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.words import flatten, to_words, words_of
@@ -71,6 +69,7 @@ def read_docbin(file: CorpusFile) -> Iterator[Document]:
 
 def _unpack(packed: bytes, file: CorpusFile) -> Any:
     """A DocBin from its bytes. Its own `from_bytes` unpacks without limit and builds whatever the file asks for."""
+    import numpy as np  # late: the command line starts faster without it
     import srsly  # part of spaCy
     from spacy.tokens import DocBin
 

@@ -62,12 +62,12 @@ class Config(RecipeConfig):
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` with unlabeled words unknown and their entity ratio constrained."""
     docs, lost = splits.weak or (), Lost()
+    run.plan({"train": config.train.epochs})  # an exploration puts itself before it
     ratio, source = find_ratio(splits, config, run)
     margin = ratio / 3 if config.margin is None else config.margin
     run.log(f"eer: {100 * ratio:.1f} % of the words belong to entities ({source}), give or take {100 * margin:.1f}")
     data = training_set(new_model(config, docs, run), docs, lost)
     run.log(f"training on {len(docs):,} documents: {lost}")
-    run.plan({"train": config.train.epochs})
 
     def loss(scores: Any, targets: Targets) -> Tensor:
         # both terms are means over sentences in the paper; the step divides their sum by words
