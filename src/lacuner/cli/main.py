@@ -127,7 +127,7 @@ for _name, _group_app in _groups.items():
 
 
 class _Nowhere(io.TextIOBase):
-    """Output that nobody reads."""
+    """A stream that discards what is written."""
 
     def write(self, text: str) -> int:
         return len(text)

@@ -33,7 +33,7 @@ from lacuner.errors import CorpusError
 
 QUESTION = "spans"
 """Name of the span question in the records that we write."""
-NOBODY = "00000000-0000-0000-0000-000000000000"
+PLACEHOLDER_USER = "00000000-0000-0000-0000-000000000000"
 """The user of the responses that we write: Argilla refuses a response without one."""
 _AGENTS = {"prediction_agent", "annotation_agent"}
 _V1_KEYS = {"id", "text", "tokens", "prediction", "annotation", "metadata", "status", "vectors", "metrics"} | _AGENTS
@@ -196,7 +196,7 @@ def as_record(doc: Document, lost: Lost) -> dict[str, Any]:
     if doc.complete:
         lost.count("score not written: a response has none", sum(score is not None for score in scores))
         lost.count("source not written: a response has none", sum(span.source is not None for span in doc.spans))
-        record["responses"][QUESTION] = [{"value": value, "user_id": NOBODY, "status": "submitted"}]
+        record["responses"][QUESTION] = [{"value": value, "user_id": PLACEHOLDER_USER, "status": "submitted"}]
         return record
     lost.count("complete or not: left open, but a suggestion is incomplete", doc.complete is None)
     if value:

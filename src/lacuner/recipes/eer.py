@@ -4,8 +4,8 @@ What it does: maximises the likelihood of all tag sequences that agree with the 
     would label everything. So the share of entity words that the model expects in a batch is held near the true share:
     `ratio` if it is given, otherwise that of dev, otherwise an estimate from a model that is trained for a few epochs
     on weak labels treated as complete (its confidence at labeled words is the share of entity words with a label).
-Assumes: that labels are right, and that the ratio is. It needs no random missing: a type or a kind of name may be
-    missing more often than others.
+Assumes: that the labels and the ratio are right. Labels need not be missing at random: some types or kinds of names may
+    be missing more often than others.
 Needs: weak; dev tells the ratio, and which epoch to keep.
 Costs: one training run with a CRF whose steps take about twice as long, and a fifth of another for the estimate.
 Departs from the authors: they set the ratio to 0.15 and the margin to 0.05 everywhere; our margin is a third of the

@@ -60,8 +60,8 @@ def decisions_from(queue: ReviewQueue, annotated: Iterable[Document], lost: Lost
     """The decisions that follow from annotated documents, ready for `DecisionLog.append`.
 
     A complete document is a labeled sentence. In an incomplete one, spans that are `rejected` are ruled out, and spans
-    that were not part of the pre-annotation are entities; pre-annotated spans say nothing, because nobody may have
-    looked at them. `lost` counts documents and spans that lead to no decision.
+    that were not part of the pre-annotation are entities; pre-annotated spans are not decisions, because the
+    annotator may not have looked at them. `lost` counts documents and spans that lead to no decision.
     """
     by_text = {doc.text: doc for doc in queue.documents.values()}
     issues: dict[str, list[LabelIssue]] = {}

@@ -176,6 +176,7 @@ def _compare(
     run.log(f"comparing model and gazetteer: {FOLDS} more models, each trained without a part of gold")
 
     def train_part(fold: int, docs: list[Document]) -> Tagger:
+        run.log(f"comparing model and gazetteer: model {fold + 1} of {FOLDS}")
         part = {**data, "gold": docs}
         identity = run_identity(run.identity["recipe"], run.seed, config, part)
         fold_run = Run(run.folder / "comparison" / str(fold), identity)

@@ -1,4 +1,4 @@
-// Requests to the server. The token comes in the fragment of the address, which browsers send to nobody.
+// Requests to the server. The token comes in the fragment of the address, which browsers do not send to the server.
 
 export class OfflineError extends Error {}
 
