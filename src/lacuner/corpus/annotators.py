@@ -20,8 +20,8 @@ class Judgement(NamedTuple):
 def apply_judgements(doc: Document, judgements: Sequence[Judgement], lost: Lost) -> None:
     """Set the annotation of a document to what its judgements have in common.
 
-    A span is an entity unless an annotator rules it out, by rejecting it or by a complete annotation without it. Then it
-    is unsure, and `lost` counts it.
+    A span is an entity unless an annotator rules it out, by rejecting it or by a complete annotation without it. It is
+    then unsure, and `lost` counts it.
 
     >>> doc = Document("1", "Mara Teel left Halden.")
     >>> name, place = Span(0, 9, "PER"), Span(15, 21, "LOC")
