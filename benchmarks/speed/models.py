@@ -1,7 +1,7 @@
 """Training and prediction: `tiny` compared with spaCy's NER, heads with each other, transformers with its pipeline.
 
 Data: BC5CDR if it is available, otherwise the demo corpus. Both sides are trained on the same sentences, in batches of
-the same number of words, in turns.
+the same number of words, in turns. Times are the CPU time of the process.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def spacy_docs(docs: Sequence[Document], vocab: Any) -> list[Any]:
 
 
 def measure_tiny(quick: bool) -> list[Row]:
-    """Time one epoch of each model, then one prediction of each."""
+    """CPU time of one epoch of each model, then of one prediction of each."""
     import spacy
     from spacy.training import Example
     from spacy.training.batchers import minibatch_by_words
 
     from lacuner.data import Lost
-    from lacuner.models.config import HeadConfig
+    from lacuner.models.config import EncoderConfig, HeadConfig
     from lacuner.models.tagger import Tagger
     from lacuner.recipes.negative_sampling import Config as SamplingConfig
     from lacuner.recipes.negative_sampling import sampling_step
@@ -102,10 +102,11 @@ def measure_tiny(quick: bool) -> list[Row]:
     sides: dict[str, Callable[[], object]] = {"spacy": theirs}
     taggers = {}
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("token", "span", "weighted"):
+        for kind in ("token", "span", "weighted", "tiny-en"):
             run = Run(Path(folder) / kind, {"seed": 1})
-            head = HeadConfig(kind="token") if kind == "token" else HeadConfig(kind="span", width=10)
-            model = new_model(RecipeConfig(head=head), docs, run)
+            head = HeadConfig(kind="token") if kind in ("token", "tiny-en") else HeadConfig(kind="span", width=10)
+            encoder = EncoderConfig(name="tiny-en" if kind == "tiny-en" else "tiny")
+            model = new_model(RecipeConfig(encoder=encoder, head=head), docs, run)
             if kind == "weighted":
                 weak = weak_training_set(model, [replace(doc, complete=False) for doc in docs], Lost())
                 data, step = weak.as_annotated, sampling_step(weak, SamplingConfig(sampler="weighted"), 0)
@@ -116,7 +117,7 @@ def measure_tiny(quick: bool) -> list[Row]:
             trainer = _Trainer(model, data.features, config, run.stage("train"))
             sides[kind] = _epoch(trainer, step, epoch_batches, limit_threads)
             taggers[kind] = Tagger(model)
-        times = in_turns(sides, 3 if quick else 4)
+        times = in_turns(sides, 3 if quick else 4, time.process_time)
     bare = [replace(doc, spans=()) for doc in docs]
 
     def predict_theirs() -> int:
@@ -128,8 +129,10 @@ def measure_tiny(quick: bool) -> list[Row]:
             "spacy": predict_theirs,
             "token": lambda: sum(len(doc.spans) for doc in taggers["token"].predict(bare)),
             "span": lambda: sum(len(doc.spans) for doc in taggers["span"].predict(bare)),
+            "tiny-en": lambda: sum(len(doc.spans) for doc in taggers["tiny-en"].predict(bare)),
         },
         3 if quick else 4,
+        time.process_time,
     )
     speed = {name: words / median(seconds) for name, seconds in times.items()}
     read = {name: words / median(seconds) for name, seconds in reading.items()}
@@ -164,6 +167,38 @@ def measure_tiny(quick: bool) -> list[Row]:
             read["spacy"],
             "spaCy NER",
             ratio(reading, "token", "spacy"),
+            1.0,
+        ),
+        Row(
+            "train tiny-en + token head, words/s",
+            speed["tiny-en"],
+            speed["token"],
+            "our tiny",
+            ratio(times, "tiny-en", "token"),
+            1 / 1.6,
+        ),
+        Row(
+            "train tiny-en + token head, words/s",
+            speed["tiny-en"],
+            speed["spacy"],
+            "spaCy NER",
+            ratio(times, "tiny-en", "spacy"),
+            1.0,
+        ),
+        Row(
+            "predict tiny-en + token head, words/s",
+            read["tiny-en"],
+            read["token"],
+            "our tiny",
+            ratio(reading, "tiny-en", "token"),
+            1 / 1.4,
+        ),
+        Row(
+            "predict tiny-en + token head, words/s",
+            read["tiny-en"],
+            read["spacy"],
+            "spaCy NER",
+            ratio(reading, "tiny-en", "spacy"),
             1.0,
         ),
         Row(
@@ -211,8 +246,23 @@ def measure_help(quick: bool) -> list[Row]:
     ]
 
 
+def measure_loading(quick: bool) -> list[Row]:
+    """The CPU time to load each shipped encoder, compared with 0.3 seconds."""
+    from lacuner.models.config import EncoderConfig
+    from lacuner.models.encoders import SHIPPED, open_encoder
+
+    rows = []
+    for name in SHIPPED:
+        times = in_turns(
+            {name: lambda name=name: open_encoder(EncoderConfig(name=name), ())}, 3 if quick else 7, time.process_time
+        )
+        seconds = median(times[name])
+        rows.append(Row(f"load {name}, seconds", seconds, 0.3, "limit", 0.3 / seconds, 1.0))
+    return rows
+
+
 def measure(quick: bool = False) -> list[Row]:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from benchmarks.speed.pretrained import measure_pretrained
 
-    return [*measure_tiny(quick), *measure_pretrained(quick), *measure_help(quick)]
+    return [*measure_tiny(quick), *measure_loading(quick), *measure_pretrained(quick), *measure_help(quick)]
