@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 UNIT_EPOCHS = 2
 
+# pytest imports lacuner from this checkout (`pythonpath` in pyproject.toml); child processes must do the same
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
 assert matplotlib.font_manager.fontManager
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in a job that a script runs in the background
 platform.processor()  # starts a process the first time it is asked, which libraries do

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import lacuner
+from tests.conftest import ROOT
 
 SOURCE = Path(lacuner.__file__).parent
 FILES = {file.relative_to(SOURCE).as_posix(): file for file in sorted(SOURCE.rglob("*.py"))}
@@ -221,3 +222,10 @@ def test_all_files_are_written_by_atomic() -> None:
             if writes and place != "atomic.py" and ".lock" not in ast.unparse(call):
                 violations.append(f"{place}:{call.lineno}: {ast.unparse(call)}")
     assert not violations, report(violations)
+
+
+@pytest.mark.integration
+def test_child_processes_import_this_checkout() -> None:
+    code = "import lacuner; print(lacuner.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+    assert Path(done.stdout.strip()) == Path(lacuner.__file__) == ROOT / "src" / "lacuner" / "__init__.py"

@@ -18,6 +18,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.encoders import build_encoder
 from lacuner.models.encoders.huggingface import HuggingFaceConfig, fingerprint, open_huggingface, word_shape
+from lacuner.models.encoders.huggingface_config import MODEL_TYPES, check_model_config
+from lacuner.models.encoders.huggingface_mlm import open_masked_head
 from lacuner.models.heads import build_head
 from lacuner.models.model import Model
 from lacuner.models.storage import CONFIG, load, save
@@ -251,14 +253,39 @@ def spoil(folder, tmp_path, how):
     elif how.startswith("tokenizer "):
         path = tmp_path / "tokenizer_config.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "auto_map": {"AutoTokenizer": ["x.T", None]}}))
+    elif how == "adapter":
+        (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "evil/model"}))
     else:
         path = tmp_path / "config.json"
-        value = {"AutoModel": "evil.Model"} if how == "auto_map" else True
-        path.write_text(json.dumps({**json.loads(path.read_text()), how: value}))
+        path.write_text(json.dumps({**json.loads(path.read_text()), **BAD_SETTINGS[how]}))
 
 
+BAD_SETTINGS = {
+    "auto_map": {"auto_map": {"AutoModel": "evil.Model"}},
+    "trust_remote_code": {"trust_remote_code": True},
+    "is_encoder_decoder": {"is_encoder_decoder": True},
+    "a kernel repository": {"attn_implementation": "evil/kernel"},
+    "a kernel repository, as transformers keeps it": {"_attn_implementation": "evil/kernel@main:attention"},
+    "a kernel repository, as it is kept inside": {"_attn_implementation_internal": "evil/kernel"},
+    "flash attention, which is fetched if it is not installed": {"attn_implementation": "flash_attention_2"},
+    "a kernel in an inner config": {"text_config": {"layers": [{"attn_implementation": {"": "evil/kernel"}}]}},
+    "experts from the hub": {"experts_implementation": "evil/experts"},
+    "a repository under any key": {"activation_kernel": "evil/kernel"},
+    "a repository in a list": {"activation_kernels": ["gelu", "evil/kernel"]},
+    "an address": {"vocabulary": "https://evil.example/vocab"},
+    "a quantiser": {"quantization_config": {"quant_method": "awq"}},
+    "another weights file": {"transformers_weights": "../other.safetensors"},
+    "a type that compiles kernels": {"model_type": "yoso"},
+    "a type that fetches kernels": {"model_type": "mamba"},
+    "no type": {"model_type": None},
+    "a type of data that is none": {"dtype": "load"},
+}
 HOSTILE = ["pickle as safetensors", "pickle only", "no weights", "weights of another model", "deep json"]
-HOSTILE += ["auto_map", "trust_remote_code", "is_encoder_decoder", "tokenizer auto_map"]
+HOSTILE += ["tokenizer auto_map", "adapter", *BAD_SETTINGS]
+
+
+def test_all_bad_folders_ran():
+    assert len(HOSTILE) == 25
 
 
 @pytest.mark.parametrize("how", HOSTILE)
@@ -278,12 +305,63 @@ def test_a_path_that_is_not_there_is_not_looked_up_on_the_hub(tmp_path):
         open_huggingface(str(tmp_path / "nothing"))
 
 
+def spy(monkeypatch):
+    """The arguments of all calls of `from_pretrained`."""
+    calls = []
+
+    def record(cls):
+        real = cls.from_pretrained
+
+        def from_pretrained(*args, **kwargs):
+            calls.append((cls.__name__, kwargs))
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(cls, "from_pretrained", from_pretrained)
+
+    names = ("AutoConfig", "AutoTokenizer", "AutoModel", "AutoModelForMaskedLM")
+    for name in names:
+        record(getattr(transformers, name))
+    return calls
+
+
+def test_every_call_that_loads_a_path_is_offline_and_trusts_nothing(folders, monkeypatch):
+    calls = spy(monkeypatch)
+    open_masked_head(str(folders["bert"]), open_huggingface(str(folders["bert"])))
+    own = [kwargs for _, kwargs in calls if "trust_remote_code" in kwargs]  # the others are calls inside transformers
+    assert len(own) >= 5 and {name for name, _ in calls} >= {"AutoModel", "AutoModelForMaskedLM", "AutoTokenizer"}
+    assert all(kwargs["trust_remote_code"] is False and kwargs["local_files_only"] is True for kwargs in own)
+    weights = [kwargs for name, kwargs in calls if "Model" in name]
+    assert len(weights) == 2 and all(kwargs["use_safetensors"] is True for kwargs in weights)
+
+
+def test_configs_that_are_in_use_are_allowed():
+    """Settings of published models: strings that name nothing that is loaded."""
+    common = {"_name_or_path": "owner/model", "architectures": ["BertModel"], "torch_dtype": "float32"}
+    labels = {"id2label": {"0": "I/O", "1": "https://x"}, "label2id": {"I/O": 0}}
+    for kind, more in (
+        ("bert", {"hidden_act": "gelu", "position_embedding_type": "absolute", "attn_implementation": "sdpa"}),
+        ("deberta-v2", {"pos_att_type": "p2c|c2p", "norm_rel_ebd": "layer_norm", "_attn_implementation": "eager"}),
+        ("xlm-roberta", {"bos_token": "<s>", "eos_token": "</s>", "auto_map": None, "quantization_config": None}),
+        ("modernbert", {"classifier_pooling": "mean", "layer_types": ["full_attention", "sliding_attention"]}),
+        ("electra", {"task_specific_params": {"ner": {"prefix": "input/output"}}, "summary_activation": "gelu"}),
+    ):
+        check_model_config({"model_type": kind, **common, **labels, **more}, "config.json")
+
+
+def test_all_types_of_models_here_are_known():
+    known = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES
+    former = {"nezha", "qdqbert"}  # in the oldest version that we support
+    assert MODEL_TYPES - former <= set(known)
+
+
 def test_a_bad_saved_encoder_is_refused(folders):
     encoder = open_huggingface(str(folders["bert"]))
     config, files = encoder.config(), encoder.files()
     bad = [
         ({**config, "model": {**config["model"], "auto_map": {"AutoModel": "x"}}}, files),
         ({**config, "model": {**config["model"], "model_type": "nothing"}}, files),
+        ({**config, "model": {**config["model"], "attn_implementation": "evil/kernel"}}, files),
+        ({**config, "model": {**config["model"], "_attn_implementation": "flash_attention_2"}}, files),
         ({**config, "ids": {}}, files),
         (config, {}),
         (config, {"tokenizer.json": b"{}"}),

@@ -198,8 +198,11 @@ def test_the_real_gliner(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"encoder_config": {"auto_map": {"AutoModel": "evil.Model"}}}, "'auto_map', which lacuner refuses"),
-        ({"layers": [{"_attn_implementation": "evil/kernel"}]}, "'_attn_implementation', which lacuner refuses"),
+        ({"encoder_config": {"auto_map": {"AutoModel": "evil.Model"}}}, "auto_map=.*, which lacuner refuses"),
+        (
+            {"layers": [{"_attn_implementation": "evil/kernel"}]},
+            "_attn_implementation='evil/kernel', which lacuner refuses",
+        ),
         ({"model_name": "/tmp"}, "names an encoder in another folder"),
     ],
 )

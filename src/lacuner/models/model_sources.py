@@ -20,6 +20,7 @@ from lacuner.annotate.sources import Source, SourceOutput, batch_source, sort_ou
 from lacuner.corpus.words import split_words
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, ModelFileError
+from lacuner.models.encoders.huggingface_config import check_config_file
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.model import Model
 from lacuner.models.tag_sets import Scheme
@@ -30,7 +31,6 @@ MAX_LABELS = 4096
 IMPOSSIBLE = -1e4
 """Logit of a tag that the classifier does not have."""
 GLINER_BATCH = 8
-GLINER_FORBIDDEN = ("auto_map", "trust_remote_code", "custom_pipelines", "attn_implementation", "_attn_implementation")
 
 
 def open_token_classifier(folder: str | PathLike[str]) -> Tagger:
@@ -192,22 +192,7 @@ def _check_gliner_folder(folder: Path) -> None:
         hint = "save the model with GLiNER's save_pretrained(FOLDER, safe_serialization=True)"
         raise ModelFileError(f"{problem}: {hint}", file=folder)
     for file in sorted(folder.glob("*config.json")):
-        try:
-            config = json.loads(file.read_bytes())
-        except (OSError, ValueError, RecursionError) as error:
-            raise ModelFileError(f"not readable as JSON: {error}", file=file) from error
-        if key := _forbidden_key(config):
-            raise ModelFileError(f"the config has {key!r}, which lacuner refuses: it may run code", file=file)
-        encoder = config.get("model_name") if isinstance(config, dict) else None
+        config = check_config_file(file)
+        encoder = config.get("model_name")
         if isinstance(encoder, str) and (os.path.isabs(encoder) or Path(encoder).exists()):
             raise ModelFileError("the config names an encoder in another folder, which may run code", file=file)
-
-
-def _forbidden_key(config: object) -> str | None:
-    """A key of a config, at any depth, that makes transformers run code from a folder or from the hub."""
-    if isinstance(config, list):
-        return next(filter(None, map(_forbidden_key, config)), None)
-    if not isinstance(config, dict):
-        return None
-    own = next((key for key in GLINER_FORBIDDEN if config.get(key)), None)
-    return own or next(filter(None, map(_forbidden_key, config.values())), None)

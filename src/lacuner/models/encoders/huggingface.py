@@ -1,7 +1,8 @@
 """Any Hugging Face encoder with a fast tokenizer, as an encoder of words.
 
 Only this module and `huggingface_mlm` import transformers. Code in a model's folder is never run: weights are
-safetensors, `trust_remote_code` is False, and a config that names code of its own is refused. A path is read offline.
+safetensors, `trust_remote_code` is False, and `huggingface_config` refuses a config that names code. A path is read
+offline.
 """
 
 import hashlib
@@ -15,13 +16,15 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers.utils import find_adapter_config_file
 
 from lacuner.errors import ConfigError, ModelFileError
+from lacuner.models.encoders.huggingface_config import check_config_file, check_model_config, check_settings
 from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions
 from lacuner.models.types import Batch, Features
 
-_FORBIDDEN = ("auto_map", "trust_remote_code", "quantization_config", "custom_pipelines")
 _NOT_SAVED = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
 _SUFFIXES = (".json", ".txt", ".model", ".safetensors")
 """Suffixes of the files that an encoder is read from."""
@@ -191,11 +194,11 @@ def open_huggingface(name: str, settings: HuggingFaceConfig = HuggingFaceConfig(
         if not (Path(name) / "config.json").is_file():
             raise ModelFileError("the folder has no config.json", file=name)
         for file in ("config.json", "tokenizer_config.json"):
-            _check_file(Path(name) / file)
+            check_config_file(Path(name) / file)
     trust = {"trust_remote_code": False, "local_files_only": local}
     try:
+        _check_before_loading(name, local)
         config = AutoConfig.from_pretrained(name, **trust)
-        _check_config(config.to_dict(), name)
         tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, **trust)
         model, loading = AutoModel.from_pretrained(
             name, config=config, use_safetensors=True, output_loading_info=True, **trust
@@ -213,6 +216,18 @@ def open_huggingface(name: str, settings: HuggingFaceConfig = HuggingFaceConfig(
     unknown = next(number for number in ids if number is not None)
     numbers = {"unknown": unknown, "pad": tokenizer.pad_token_id or 0}
     return HuggingFaceEncoder(_bare(model), tokenizer.backend_tokenizer, numbers, settings)
+
+
+def _check_before_loading(name: str, local: bool) -> None:
+    """Check what the folder or repository asks for, before transformers acts on it."""
+    raw, _ = PretrainedConfig.get_config_dict(name, local_files_only=local)
+    check_model_config(raw, name)
+    check_settings(get_tokenizer_config(name, local_files_only=local), name)
+    if find_adapter_config_file(name, local_files_only=local) is not None:
+        # transformers would load the model that the adapter names instead of this one, and run PEFT
+        raise ModelFileError(
+            "this is an adapter (adapter_config.json): merge it into its model and save that", file=name
+        )
 
 
 def fingerprint(name: str) -> str:
@@ -247,7 +262,7 @@ def build_huggingface(settings: Mapping[str, Any], files: Mapping[str, bytes]) -
     """The encoder that `HuggingFaceEncoder.config` and `files` describe, with fresh weights."""
     try:
         model_settings = dict(settings["model"])
-        _check_config(model_settings, "config.json")
+        check_model_config(model_settings, "config.json")
         ids = {name: int(settings["ids"][name]) for name in ("unknown", "pad")}
         tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
         library: Any = AutoModel  # its methods have no types
@@ -258,24 +273,6 @@ def build_huggingface(settings: Mapping[str, Any], files: Mapping[str, bytes]) -
     except Exception as error:  # tokenizers raises bare Exception
         raise ModelFileError(f"not a Hugging Face encoder: {type(error).__name__}: {error}") from error
     return HuggingFaceEncoder(_bare(model), tokenizer, ids, options)
-
-
-def _check_file(path: Path) -> None:
-    try:
-        config = json.loads(path.read_bytes()) if path.is_file() else {}
-    except (ValueError, RecursionError, OSError) as error:
-        raise ModelFileError(f"not readable as JSON: {error}", file=path) from error
-    if not isinstance(config, dict):
-        raise ModelFileError("not a JSON object", file=path)
-    _check_config(config, str(path))
-
-
-def _check_config(config: Mapping[str, Any], file: str) -> None:
-    for name in _FORBIDDEN:
-        if config.get(name):
-            raise ModelFileError(f"the config has {name!r}, which lacuner refuses: it may run code", file=file)
-    if config.get("is_encoder_decoder"):
-        raise ModelFileError("this model has a decoder; lacuner needs an encoder", file=file)
 
 
 def _bare(model: Any) -> Any:
