@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 from lacuner.advice import Advice, DataProfile, advise, profile
 from lacuner.bench.datasets import DataSet, data_hashes
-from lacuner.bench.grid import Cell, Row, cell_from_json, read_rows
+from lacuner.bench.grid import Cell, cell_from_json
 from lacuner.bench.report import markdown_table
+from lacuner.bench.rows import Row, read_rows
 from lacuner.bench.spec import SIMULATED, DataSpec, NoiseLevel
 from lacuner.config import load_config
 from lacuner.errors import ConfigError, LacunerError

@@ -172,3 +172,31 @@ def test_a_renamed_setting_in_a_file_is_reported_with_its_line(tmp_path: Path) -
     (tmp_path / "c.toml").write_text("wide = 2\n[inner]\nw = 5\n")
     with pytest.raises(ConfigError, match=r"setting 'inner.w' \(line 3\) is now called 'inner.annealing_epochs'"):
         load_config(NewOuter, tmp_path / "c.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("epochs = " + "9" * 5000, "this is not TOML"),
+        ("epochs = " + "[" * 5000, "nested too deeply"),
+        ("epochs = nan", "epochs"),
+        ('epochs = "\\ud800"', "this is not TOML"),
+        ("x" * (17 << 20), "too large for a file of settings"),
+    ],
+)
+def test_hostile_toml_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_config(Outer, tmp_path / "x.toml")
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 5000, "\0"])
+def test_hostile_settings_are_one_sentence(value: str) -> None:
+    with pytest.raises(ConfigError, match="epochs"):
+        load_config(Outer, settings=[f"epochs={value}"])
+
+
+def test_a_path_with_nul_is_one_sentence() -> None:
+    with pytest.raises(ConfigError):
+        load_config(Outer, "a\0b.toml")

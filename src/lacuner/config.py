@@ -16,6 +16,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lacuner.errors import ConfigError
 
+MAX_FILE = 16 << 20
+"""Bytes of a file of settings."""
+
 
 class Config(BaseModel):
     """Base of all configs: frozen, no unknown settings, no conversion of wrong types."""
@@ -127,13 +130,19 @@ def _merge(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
 
 def _read_toml(file: str | PathLike[str]) -> tuple[str, dict[str, Any]]:
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        with Path(file).open("rb") as stream:
+            data = stream.read(MAX_FILE + 1)
+        if len(data) > MAX_FILE:
+            raise ConfigError("too large for a file of settings", file=file)
+        text = data.decode("utf-8")
         return text, tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"cannot read this file: {error.strerror}", file=file) from error
     except UnicodeDecodeError as error:
         raise ConfigError("this is not UTF-8 text", file=file) from error
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError as error:
+        raise ConfigError("this is not TOML: it is nested too deeply", file=file) from error
+    except ValueError as error:  # tomllib.TOMLDecodeError, numbers of thousands of digits, a NUL in the path
         raise ConfigError(f"this is not TOML: {error}", file=file) from error
 
 
@@ -150,7 +159,7 @@ def _apply(values: dict[str, Any], setting: str) -> None:
         values = inner
     try:
         values[last] = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # not TOML
         values[last] = value.strip()  # a string without quotes
 
 

@@ -12,10 +12,11 @@ import torch
 
 from lacuner.bench import report as files
 from lacuner.bench import runner as run
-from lacuner.bench.grid import make_grid, write_row
+from lacuner.bench.grid import make_grid
+from lacuner.bench.rows import pack_counts, write_row
 from lacuner.bench.runner import Bench
 from lacuner.bench.spec import Spec, load_spec
-from lacuner.bench.worker import pack_counts, run_request
+from lacuner.bench.worker import run_request
 from lacuner.processes import Request
 
 OnExit = Callable[[Request, str | None], None]

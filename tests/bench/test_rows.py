@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.bench.grid import cell_from_json, read_table
+from lacuner.bench.grid import cell_from_json
+from lacuner.bench.rows import read_table
 from lacuner.bench.runner import _same_config
 from tests.conftest import ROOT
 

@@ -21,9 +21,10 @@ from lacuner.bench import runner as run
 from lacuner.bench.datasets import DataSet
 from lacuner.bench.grid import Cell
 from lacuner.bench.report import COST, write_results
+from lacuner.bench.rows import pack_counts, unpack_counts
 from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import DataSpec, NoiseLevel, Spec, load_spec
-from lacuner.bench.worker import pack_counts, run_cell, unpack_counts
+from lacuner.bench.worker import run_cell
 from lacuner.config import load_config
 from lacuner.errors import ConfigError
 from lacuner.processes import lock_folder

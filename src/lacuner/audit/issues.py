@@ -78,7 +78,7 @@ class LabelIssue:
 
 
 def parse_issue(row: Mapping[str, Any]) -> LabelIssue:
-    """An issue from its JSON form; raises KeyError, TypeError or ValueError for anything else.
+    """An issue from its JSON form; raises KeyError, TypeError, ValueError or OverflowError for anything else.
 
     >>> issue = new_issue("missing", Document("1", "Mara left"), Span(0, 4, "PERSON"), (), 0.9)
     >>> parse_issue(json.loads(json.dumps(issue.as_json()))) == issue

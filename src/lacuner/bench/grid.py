@@ -1,4 +1,4 @@
-"""The grid of a benchmark: cells to train and test, and the files with one result row per cell.
+"""The grid of a benchmark: the cells to train and test.
 
 The key of a cell is a hash of everything it depends on. One cell may fill several places of the table. `supervised`
 does not see the noise, so it runs once per data set, encoder and seed. Without noise, `trust` and `oracle` see the same
@@ -7,21 +7,15 @@ documents as `supervised`, in the same order, so they are the same run (a test c
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from lacuner.atomic import atomic_write
 from lacuner.bench.spec import GOLD_SUBSET, NoiseLevel, Spec, noise_levels
 from lacuner.config import load_config
-from lacuner.errors import ConfigError
 from lacuner.recipes import RECIPES
 
-Row = dict[str, Any]
-"""The result of a cell: one JSON object, in `results.jsonl` and in a file of its own below `cells/`."""
 FORMAT = 1
 """Version of the rows; rows of another version are not reused."""
 
@@ -128,44 +122,3 @@ def unique_cells(grid: Mapping[tuple[Condition, int], Cell]) -> dict[str, Cell]:
     """Return each cell once, by key, sorted by seed: an unfinished bench then has something in every line."""
     seeds = list(dict.fromkeys(seed for _, seed in grid))
     return {cell.key: cell for seed in seeds for (_, cell_seed), cell in grid.items() if cell_seed == seed}
-
-
-def _parse_row(text: str, file: Path) -> Row:
-    """Parse a row. Its key must be a hash, because it is used as a file name."""
-    try:
-        row = dict(json.loads(text))
-        valid = re.fullmatch("[0-9a-f]{20}", row["key"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfigError("this file has a row that is no result of a bench: remove that row", file=file) from error
-    if not valid:
-        raise ConfigError(f"{row['key']!r} is not the key of a result: remove that row", file=file)
-    return row
-
-
-def read_rows(folder: Path) -> dict[str, Row]:
-    """Read the rows of `results.jsonl`, which may have been copied without `cells/`, then those of `cells/`, by key."""
-    rows = read_table(folder / "results.jsonl")
-    rows += [read_row(path) for path in sorted((folder / "cells").glob("*.json"))]
-    return {row["key"]: row for row in rows}
-
-
-def read_table(path: Path) -> list[Row]:
-    """Read a `results.jsonl`; without a file there are no rows."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [_parse_row(line, path) for line in lines]
-
-
-def read_row(path: Path) -> Row:
-    """Read the file of a single row."""
-    return _parse_row(path.read_text(encoding="utf-8"), path)
-
-
-def write_row(path: Path, row: Row) -> None:
-    """Write a single row to a file."""
-    with atomic_write(path) as stream:
-        stream.write(row_line(row).encode())
-
-
-def row_line(row: Row) -> str:
-    """Format a row as one line of JSON with sorted keys."""
-    return json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lacuner.atomic import atomic_write
-from lacuner.bench.grid import read_table, row_line, write_row
 from lacuner.bench.plots import bench_figures
+from lacuner.bench.rows import read_table, row_line, write_row
 from lacuner.bench.runner import Bench
 from lacuner.bench.summary import (
     GoldEquivalent,

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.bench.datasets import data_hashes
-from lacuner.bench.grid import Cell, Condition, Row, make_grid, read_row, read_rows, unique_cells, write_row
+from lacuner.bench.grid import Cell, Condition, make_grid, unique_cells
+from lacuner.bench.rows import Row, read_row, read_rows, write_row
 from lacuner.bench.spec import Spec
 from lacuner.bench.worker import code_hash
 from lacuner.errors import LacunerError

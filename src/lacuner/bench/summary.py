@@ -7,10 +7,10 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
-from lacuner.bench.grid import Condition, Row
+from lacuner.bench.grid import Condition
+from lacuner.bench.rows import Row, unpack_counts
 from lacuner.bench.runner import Bench
 from lacuner.bench.spec import GOLD_SUBSET, Spec
-from lacuner.bench.worker import unpack_counts
 from lacuner.evaluate.significance import Comparison, compare
 
 SAMPLES = 2_000

@@ -3,7 +3,6 @@
 `bench.runner` starts the process and sends the request; the resulting row goes into a file.
 """
 
-import base64
 import hashlib
 import json
 import platform
@@ -11,18 +10,16 @@ import resource
 import shlex
 import shutil
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import lacuner
 from lacuner.audit.probes import MissamplingProbe, gold_in_training_order
 from lacuner.audit.sampling import read_metrics
 from lacuner.bench.datasets import DataSet
-from lacuner.bench.grid import Cell, Row, cell_from_json, write_row
+from lacuner.bench.grid import Cell, cell_from_json
+from lacuner.bench.rows import Row, pack_counts, write_row
 from lacuner.bench.spec import DataSpec
 from lacuner.config import load_config
 from lacuner.data import Splits
@@ -114,22 +111,6 @@ def _missampling_probe(splits: Splits, data: DataSet) -> MissamplingProbe | None
         return MissamplingProbe(gold_in_training_order(splits.weak, data.read("gold")))
     except CorpusError:
         return None  # gold and weak have different sentences
-
-
-def pack_counts(counts: np.ndarray) -> str:
-    """Encode counts per sentence, `[sentences, 3]`, as text: 16-bit columns, deflated, in base 64.
-
-    >>> unpack_counts(pack_counts(np.array([[1, 2, 3], [0, 0, 1]]))).tolist()
-    [[1, 2, 3], [0, 0, 1]]
-    """
-    data = np.ascontiguousarray(counts.T, dtype="<u2").tobytes()
-    return base64.b64encode(zlib.compress(data, 9)).decode()
-
-
-def unpack_counts(text: str) -> np.ndarray:
-    """Decode the result of `pack_counts`."""
-    data = zlib.decompress(base64.b64decode(text))
-    return np.frombuffer(data, dtype="<u2").reshape(3, -1).T.astype(np.int64)
 
 
 def code_hash() -> str:

@@ -1,5 +1,6 @@
 """The `lacuner` command: all subcommands, and the exit status of errors."""
 
+import errno
 import io
 import os
 import signal
@@ -69,6 +70,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
 TERMINATED = 128 + signal.SIGTERM
 """Exit status after SIGTERM."""
 RESUMABLE = ("train", "distil", "audit issues", "pretrain", "bench")
+PATH_ERRORS = {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EROFS}
+"""What may be wrong with a path on the command line, found where the path is first looked at: in any function."""
 SEVERAL_PROCESSES = ("train", "pretrain")
 """Commands that `torchrun -m lacuner` runs in several processes."""
 
@@ -186,3 +189,9 @@ def main(join: bool = False) -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the program that reads our output has ended
         sys.exit(1)
+    except OSError as error:
+        if error.filename is None or error.errno not in PATH_ERRORS:
+            raise
+        path = escape_control_characters(str(error.filename))
+        typer.echo(f"lacuner: {path}: this path cannot be used: {error.strerror}", err=True)
+        sys.exit(2)

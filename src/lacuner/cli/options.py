@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from os.path import realpath  # unlike `Path.resolve`, it does not fail on links that form a loop
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
@@ -149,9 +150,9 @@ def parse_pairs(pairs: Iterable[str], option: str, form: str) -> dict[str, str]:
 
 def refuse_overwriting(outputs: dict[str, Path | None], *inputs: Path | None) -> None:
     """Refuse to write to a file that is read, or twice to the same file; `outputs` by option name."""
-    taken = {path.resolve() for path in inputs if path is not None}
+    taken = {realpath(path) for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is not None and path != STANDARD_STREAM:
-            if path.resolve() in taken:
+            if realpath(path) in taken:
                 raise ConfigError(f"{option} {path} is already an input or output of this command: choose another file")
-            taken.add(path.resolve())
+            taken.add(realpath(path))

@@ -65,7 +65,7 @@ def best_dev_f1(folder: Path) -> float | None:
     try:
         rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
         return max((float(row["dev"]["f1"]) for row in rows if "dev" in row), default=None)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 
@@ -93,6 +93,6 @@ def stored_texts(folder: Path, most: int) -> list[Document]:
                 texts[str(issue["context"]).replace(f"[{issue['text']}]", issue["text"], 1)] = None
                 if len(texts) == most:
                     break
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass  # the caller asks for texts if there are none
     return [Document(str(number), text) for number, text in enumerate(texts, 1)]

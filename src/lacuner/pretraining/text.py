@@ -140,7 +140,7 @@ _ARRAYS = {"offsets.i64": "<i8", "source.u16": "<u2", "held_out.u8": "?"}
 def _read_identity(folder: Path) -> object:
     try:
         return json.loads((folder / "text.json").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

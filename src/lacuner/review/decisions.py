@@ -26,6 +26,8 @@ Action = Literal["accept", "reject", "change", "skip", "label_sentence", "undo"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 SOURCE = "review"
 """The `source` of spans that a reviewer has confirmed."""
+MAX_TIME = 1e12
+"""Seconds since 1970: a later time is no time."""
 MAX_LINE = 64 * 2**20
 """Bytes of the longest decision that is read."""
 
@@ -114,7 +116,8 @@ def parse_decision(row: Any) -> Decision:
     action, number, undoes = row["action"], row["number"], row.get("undoes")
     if action not in ACTIONS:
         raise ValueError(f"there is no action {str(action)[:40]!r}")
-    if type(number) is not int or type(row["time"]) not in (int, float) or not isinstance(row["edits"], list):
+    is_time = type(row["time"]) in (int, float) and 0 <= row["time"] < MAX_TIME
+    if type(number) is not int or not is_time or not isinstance(row["edits"], list):
         raise ValueError("`number`, `time` and `edits` are required")
     if (action == "undo") != (type(undoes) is int):
         raise ValueError("an undo needs the number of a decision in `undoes`, and nothing else has it")

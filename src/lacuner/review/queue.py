@@ -264,6 +264,8 @@ def _parse_sentence(row: Mapping[str, Any]) -> Sentence:
     spans = tuple(
         Span(int(s["start"]), int(s["end"]), s["label"], s.get("score"), s.get("source")) for s in row["spans"]
     )
+    if not all(isinstance(text, str) for text in (row["document"], *(span.label for span in spans))):
+        raise ValueError("not a sentence")
     return Sentence(row["document"], float(row["score"]), spans, row.get("stratum"))
 
 
@@ -282,5 +284,5 @@ def _read_rows(path: Path, parse: Callable[[Any], T]) -> Iterator[T]:
         if line.strip():
             try:
                 yield parse(json.loads(line.decode("utf-8", "surrogatepass")))
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                 raise CorpusError("this line is not part of a review queue", file=path, line=number) from error

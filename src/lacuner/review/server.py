@@ -255,7 +255,7 @@ class Address:
 def open_address(folder: Path, host: str, port: int | None, allow_remote: bool = False) -> Address:
     """Listen on a port: the given one, or the one that this folder had the last time, or a free one."""
     stored: Any = {}
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         stored = json.loads((folder / _ADDRESS).read_text(encoding="utf-8"))
     stored = stored if isinstance(stored, dict) else {}
     token = stored.get("token")

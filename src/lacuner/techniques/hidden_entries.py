@@ -20,6 +20,7 @@ import numpy as np
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document
+from lacuner.errors import ModelFileError
 from lacuner.evaluate.calibration import SpanCalibration, fit_monotone
 from lacuner.evaluate.threshold import THRESHOLDS
 
@@ -142,7 +143,15 @@ def write_operating_point(point: OperatingPoint, folder: Path) -> None:
 def read_operating_point(folder: Path) -> OperatingPoint | None:
     """The operating point that a recipe left in a run folder, if it did."""
     path = folder / FILE
-    return OperatingPoint(**json.loads(path.read_bytes())) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        point = OperatingPoint(**json.loads(path.read_bytes()))
+        if not all(isinstance(value, int | float) for value in asdict(point).values()):
+            raise ValueError("not numbers")
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise ModelFileError("this is not the operating point of a run", file=path) from error
+    return point
 
 
 def choose_operating_point(counts: HiddenCounts, models: int = 1) -> OperatingPoint | None:

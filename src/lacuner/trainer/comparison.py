@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document
+from lacuner.errors import ModelFileError
 from lacuner.evaluate.scores import Count
 from lacuner.evaluate.significance import f1_interval, sentence_counts
 from lacuner.evaluate.threshold import tune_threshold
@@ -81,10 +82,15 @@ def read_comparison(folder: Path) -> list[SystemScore] | None:
     """
     if not (folder / FILE).exists():
         return None
-    facts = json.loads((folder / FILE).read_bytes())
-    return [
-        SystemScore(row.pop("system"), low=row.pop("low"), high=row.pop("high"), count=Count(**row)) for row in facts
-    ]
+    try:
+        rows = json.loads((folder / FILE).read_bytes())
+        counts = [Count(*(int(row[name]) for name in ("correct", "predicted", "gold"))) for row in rows]
+        return [
+            SystemScore(str(row["system"]), count, float(row["low"]), float(row["high"]))
+            for row, count in zip(rows, counts, strict=True)
+        ]
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise ModelFileError("this is not the comparison of a run", file=folder / FILE) from error
 
 
 def match_gazetteer(gazetteer: TaggerGazetteer, docs: Sequence[Document]) -> list[Document]:

@@ -212,12 +212,11 @@ def parse_weight(weight: Weight) -> float | None:
     >>> parse_weight("0,8"), parse_weight(" "), parse_weight("high")
     (0.8, None, nan)
     """
-    if weight is None or isinstance(weight, (int, float)):
-        return None if weight is None else float(weight)
-    weight = weight.strip()
-    if not weight:
+    if isinstance(weight, str):
+        weight = weight.strip().replace(",", ".") if weight.count(",") == 1 and "." not in weight else weight.strip()
+    if weight is None or weight == "":
         return None
     try:
-        return float(weight.replace(",", ".") if weight.count(",") == 1 and "." not in weight else weight)
-    except ValueError:
+        return float(weight)
+    except (ValueError, OverflowError):  # an integer of 400 digits is too large
         return math.nan

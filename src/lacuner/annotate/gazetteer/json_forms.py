@@ -28,9 +28,8 @@ def read_json_lines(text: str, builder: GazetteerBuilder) -> None:
             continue
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            problem = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-            builder.add_problem(number, f"this line is not JSON ({problem})")
+        except (ValueError, RecursionError) as error:
+            builder.add_problem(number, f"this line is not JSON ({_json_problem(error)})")
             continue
         _add_row(number, row, builder)
 
@@ -40,10 +39,9 @@ def read_json(text: str, builder: GazetteerBuilder) -> None:
     file = builder.file
     try:
         content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise GazetteerError(f"this is not JSON ({error.msg})", file=file, line=error.lineno) from error
-    except RecursionError as error:
-        raise GazetteerError("this JSON is nested too deeply", file=file) from error
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise GazetteerError(f"this is not JSON ({_json_problem(error)})", file=file, line=line) from error
     if isinstance(content, Mapping):
         results = content.get("results")
         content = results.get("bindings") if isinstance(results, Mapping) else None
@@ -52,6 +50,12 @@ def read_json(text: str, builder: GazetteerBuilder) -> None:
     for number, row in enumerate(content, 1):
         builder.row_name = f"row {number:,}: "
         _add_row(0, row, builder)
+
+
+def _json_problem(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
 
 
 def _add_row(line: int, row: object, builder: GazetteerBuilder) -> None:

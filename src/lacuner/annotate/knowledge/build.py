@@ -44,6 +44,7 @@ OTHER_CLASS = "of another class"
 NO_LABEL = "without a label"
 _CLASS = "--class CLASS=LABEL"
 DUPLICATE = "a duplicate"
+NO_CHARACTER = "with half of a surrogate pair, which is not a character"
 
 
 @dataclass(slots=True)
@@ -124,6 +125,9 @@ def _rows(
             report.skipped[OTHER_CLASS if labels is not None else NO_LABEL] += 1
         for name in concept.names if found else ():
             surface = " ".join(name.surface.split())
+            if surface != _clean(surface):
+                report.filtered[NO_CHARACTER] += 1
+                continue
             if reason := names.reason(name._replace(surface=surface)):
                 report.filtered[reason] += 1
                 continue
@@ -148,7 +152,8 @@ def _labels_of(concept: Concept, labels: Mapping[str, str] | None, default: str 
 
 
 def _clean(text: str) -> str:
-    return " ".join(text.split())
+    """Text for a column: no tabs or line ends, and a question mark for half of a surrogate pair."""
+    return " ".join(text.split()).encode("utf-8", "replace").decode("utf-8")
 
 
 def _nothing_left(report: BuildReport, labels: Mapping[str, str] | None) -> LacunerError:

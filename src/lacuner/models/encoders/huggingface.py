@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
-from transformers.utils import find_adapter_config_file
+from transformers.utils.peft_utils import find_adapter_config_file
 
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.encoders.huggingface_config import check_config_file, check_model_config, check_settings

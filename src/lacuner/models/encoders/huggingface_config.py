@@ -63,8 +63,9 @@ def check_model_config(config: Mapping[str, Any], file: str | Path) -> None:
             raise _refusal(key, value, "it may name code that is fetched", file)
     if config.get("is_encoder_decoder"):
         raise ModelFileError("this model has a decoder; lacuner needs an encoder", file=file)
-    if config.get("model_type") not in MODEL_TYPES:
-        problem = f"{config.get('model_type')!r} is not a type of text encoder that lacuner loads"
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in MODEL_TYPES:
+        problem = f"{str(kind)[:60]!r} is not a type of text encoder that lacuner loads"
         raise ModelFileError(f"{problem}; it loads {', '.join(sorted(MODEL_TYPES))}", file=file)
 
 
