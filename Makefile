@@ -17,7 +17,7 @@ setup: $(READY)  ## install everything into .venv
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up .venv (once, a few minutes) ..."
 	$(PYTHON) -m venv .venv
-	$(PIP) -e '.[dev,arrow,onnx,serve,spacy,transformers,xlsx]'
+	$(PIP) -e '.[dev,arrow,onnx,scale,serve,spacy,transformers,xlsx]'
 	@touch $(READY)
 
 demo: $(READY)  ## from texts and a gazetteer to scores and a report: three minutes

@@ -42,6 +42,7 @@ LAYERS = [
     {"review"},
     {"export"},
     {"bench"},
+    {"scale"},
     {"cli", "api"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -59,6 +60,7 @@ HEAVY = {
         "audit",
         "export",
         "bench",
+        "scale",
     },
     "transformers": {
         "models/encoders/huggingface.py",
@@ -76,6 +78,8 @@ HEAVY = {
     "onnx": {"export/onnx_graph.py"},
     "onnxruntime": {"export"},
     "pyarrow": {"corpus/parquet.py"},
+    "ray": {"scale/ray_engine.py"},
+    "upath": {"scale/locations.py"},
     "typer": {"cli"},
     "rich": {"cli", "api.py"},
     "starlette": {"serve", "review"},
@@ -166,7 +170,7 @@ def test_sizes() -> None:
 LAZY = """
 import sys
 import lacuner, lacuner.corpus, lacuner.evaluate, lacuner.noise, lacuner.cli.main
-heavy = {"torch", "transformers", "spacy", "srsly", "pyarrow", "zstandard", "matplotlib", "pandas", "sklearn"}
+heavy = {"torch", "transformers", "spacy", "srsly", "pyarrow", "zstandard", "matplotlib", "pandas", "sklearn", "ray"}
 heavy |= {"fastapi", "starlette", "uvicorn", "prometheus_client"}
 print(*sorted(heavy & set(sys.modules)))
 """

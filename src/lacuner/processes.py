@@ -83,6 +83,7 @@ def _start_worker(work: Callable[[Any], Any], parent: int) -> None:
     """Initialise a pool worker."""
     global _work  # noqa: PLW0603 (the only way to hand an object to a worker once)
     _work = work
+    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are loaded from now on
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent receives it too, and shuts the pool down
     gc.freeze()  # a garbage collection would write to inherited pages, which copies them
     watch_parent(parent, lambda: os._exit(1))

@@ -8,7 +8,7 @@ from typing import Any
 from lacuner.annotate.boundaries import NeighbourSample
 from lacuner.annotate.label_model import Ambiguous, By, LabelModel
 from lacuner.annotate.matching.matcher import Overlaps
-from lacuner.annotate.sources import Source
+from lacuner.annotate.sources import Source, SourceOutput
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.data import Document, Span
 from lacuner.processes import map_in_order
@@ -73,9 +73,7 @@ def _label(
     docs: Iterator[Document], model: LabelModel, statistics: LabellingStatistics, workers: int
 ) -> Iterator[Document]:
     if model.by == "model" and model.accuracy is None:
-        sample = [doc for chunk in _split_chunks(_take_sample(docs), CHUNK) for doc in chunk]
-        outputs = [found for chunk in _cut(sample, MAX_DOCUMENTS) for found in model.find_all(chunk)]
-        model.fit(sample, outputs)
+        sample, outputs = fit_to_beginning(docs, model)
         layers = [model.combine(doc, found) for doc, found in zip(sample, outputs, strict=True)]
         statistics.add(sample, layers, model.sources)
         for doc, layer in zip(sample, layers, strict=True):
@@ -96,6 +94,16 @@ def _label(
             doc.spans = tuple([Span(*span) for span in spans])
             doc.unsure = tuple([Span(*span) for span in unsure])
         yield from chunk
+
+
+def fit_to_beginning(
+    docs: Iterator[Document], model: LabelModel
+) -> tuple[list[Document], list[tuple[SourceOutput, ...]]]:
+    """Fit a label model to the first documents; return them, without their annotation, and what the sources found."""
+    sample = [doc for chunk in _split_chunks(_take_sample(docs), CHUNK) for doc in chunk]
+    outputs = [found for chunk in _cut(sample, MAX_DOCUMENTS) for found in model.find_all(chunk)]
+    model.fit(sample, outputs)
+    return sample, outputs
 
 
 def _take_sample(docs: Iterator[Document]) -> Iterator[Document]:

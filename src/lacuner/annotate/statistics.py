@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
+from typing import Any
 
 from lacuner.annotate.boundaries import NeighbourSample
 from lacuner.annotate.gazetteer.entries import Entry
@@ -159,6 +160,37 @@ class LabellingStatistics:
             self.neighbours.merge(other.neighbours)
         self.lost.spans += other.lost.spans[: self.lost.MAX_ROWS - len(self.lost.spans)]
         self.lost.counts.update(other.lost.counts)
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts as JSON, without the rows of lost spans and the words beside matches.
+
+        >>> LabellingStatistics.from_json(LabellingStatistics(documents=2).as_json()).documents
+        2
+        """
+        by_source: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
+        for (source, label), counts in sorted(self.by_source.items()):
+            by_source[source][label] = dict(counts)
+        entries = {
+            source: {str(number): times for number, times in sorted(counts.items())}
+            for source, counts in sorted(self.entries.items())
+        }
+        totals = {"documents": self.documents, "matched": self.matched, "characters": self.characters}
+        labels = {"spans": dict(self.spans), "unsure": dict(self.unsure)}
+        return {**totals, **labels, "sources": dict(by_source), "entries": entries, "lost": dict(self.lost.counts)}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> LabellingStatistics:
+        """The inverse of `as_json`."""
+        statistics = cls(row["documents"], row["matched"], row["characters"])
+        statistics.spans.update(row["spans"])
+        statistics.unsure.update(row["unsure"])
+        for source, labels in row["sources"].items():
+            for label, counts in labels.items():
+                statistics.by_source[source, label].update(counts)
+        for source, counts in row["entries"].items():
+            statistics.entries[source].update({int(number): times for number, times in counts.items()})
+        statistics.lost.counts.update(row["lost"])
+        return statistics
 
     def table(self) -> list[SourceRow]:
         """One row per source and label, by name."""

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
 from lacuner.cli.console import CorpusReader, echo, log, log_lost, print_json, print_scores, print_table
-from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+from lacuner.cli.options import FormatName, InputOptions, Json, parse_location, refuse_overwriting
+from lacuner.cli.shards import (
+    AnnotateJob,
+    ShardOptions,
+    lost_of,
+    new_label_model,
+    refuse,
+    run_in_shards,
+    sample_documents,
+)
 from lacuner.cli.sources import LabellingSources, SourceOptions
 from lacuner.corpus import write
 from lacuner.data import Document
@@ -26,8 +35,12 @@ SUSPICIOUS_SHOWN = 30
 
 
 def annotate(
-    corpus: Annotated[Path, Argument(metavar="CORPUS", help="Input texts; existing labels are ignored.")],
-    out: Annotated[Path, Option("--out", help="Output file with the weak labels.")],
+    corpus: Annotated[
+        Path, Argument(metavar="CORPUS", parser=parse_location, help="Input texts; existing labels are ignored.")
+    ],
+    out: Annotated[
+        Path, Option("--out", metavar="PATH", parser=parse_location, help="Output file with the weak labels.")
+    ],
     *,
     labelling: SourceOptions,
     ambiguous: Annotated[
@@ -43,8 +56,11 @@ def annotate(
     lint: Annotated[bool, Option("--lint", help="Show suspicious entries and suggest a stop list.")] = False,
     gold: Annotated[Path | None, Option(help="Gold annotations for all or some of the texts.")] = None,
     report: Annotated[Path | None, Option(help="HTML report.")] = None,
-    workers: Annotated[int | None, Option(min=1, help="Number of processes. Default: all cores.")] = None,
+    format_out: Annotated[
+        FormatName | None, Option(help="Output format. Default: from the file name; jsonl with --on.")
+    ] = None,
     json: Json = False,
+    shards: ShardOptions,
     inputs: InputOptions,
 ) -> None:
     """Create weak labels from gazetteers, patterns and models.
@@ -60,31 +76,30 @@ def annotate(
     from lacuner.processes import usable_cores
 
     threshold = _threshold(by, min_probability)
-    format_of(out)  # fail early
     refuse_overwriting({"--out": out, "--report": report}, corpus, gold, *labelling.files())
+    combine: dict[str, Any] = {"by": by, "ambiguous": ambiguous, "min_probability": threshold}
+    if shards.on is not None:
+        refuse({"--gold": gold, "--report": report, "--lint": lint})
+        _annotate_in_shards(corpus, out, labelling, combine, format_out or "jsonl", shards, inputs, json)
+        return
+    shards.check_unused(out, workers=False)
+    format_of(out, format_out)  # fail early
     loaded = LabellingSources(labelling)
     reader = CorpusReader(corpus, inputs)
     gold_reader = CorpusReader(gold, inputs, complete=True) if gold else None
     statistics = LabellingStatistics(neighbours=NeighbourSample() if lint else None)
-    model = LabelModel(loaded.sources, by, ambiguous, labelling.overlaps, threshold)
-    weak = label_documents(reader, model, statistics=statistics, workers=workers or usable_cores())
+    model = LabelModel(loaded.sources, overlaps=labelling.overlaps, **combine)
+    weak = label_documents(reader, model, statistics=statistics, workers=shards.workers or usable_cores())
     examples, precision, noise_meter = ExampleSampler(), EntryPrecision(), NoiseMeter()
     unseen = set().union(*loaded.documents.values())
     pairs = align_partial(_read_gold(gold_reader), weak) if gold_reader else ((None, doc) for doc in weak)
     weak = _collect(pairs, unseen, examples, precision, noise_meter)
-    lost = write(weak, out)  # nothing runs before `write` pulls the stream
+    lost = write(weak, out, format=format_out)  # nothing runs before `write` pulls the stream
     measured, measurement = (precision, noise_meter.result()) if gold else (None, None)
     missing = loaded.missing_documents(unseen)
     annotation = AnnotationReport(
         title=f"Weak labels of {corpus.name}",
-        settings={
-            "corpus": corpus,
-            "gold": gold,
-            "by": by,
-            "min_probability": threshold if by == "model" else None,
-            "ambiguous": ambiguous,
-            **asdict(labelling),
-        },
+        settings=_settings(corpus, gold, combine, labelling),
         statistics=statistics,
         sources=loaded.sources,
         examples=examples,
@@ -109,6 +124,62 @@ def annotate(
         print_json(report_json(annotation))
     else:
         _print_report(annotation, measurement, lint)
+
+
+def _settings(corpus: Path, gold: Path | None, combine: dict[str, Any], labelling: SourceOptions) -> dict[str, object]:
+    """Inputs and options, for the report."""
+    probability = combine["min_probability"] if combine["by"] == "model" else None
+    options = {"by": combine["by"], "min_probability": probability, "ambiguous": combine["ambiguous"]}
+    return {"corpus": corpus, "gold": gold, **options, **asdict(labelling)}
+
+
+def _annotate_in_shards(
+    corpus: Path,
+    out: Path,
+    labelling: SourceOptions,
+    combine: dict[str, Any],
+    format_out: str,
+    shards: ShardOptions,
+    inputs: InputOptions,
+    json: bool,
+) -> None:
+    """Annotate with `--on`, and print the statistics of all shards together."""
+    from lacuner.annotate import LabellingStatistics
+    from lacuner.annotate import lint as lint_source
+    from lacuner.annotate.pipeline import fit_to_beginning
+    from lacuner.annotate.report import AnnotationReport, ExampleSampler, report_json
+
+    loaded = LabellingSources(labelling)
+    job = AnnotateJob(labelling, combine, format_out, all(source.forkable for source in loaded.sources))
+    model = new_label_model(job, loaded)
+    if combine["by"] == "model":
+        fit_to_beginning(sample_documents(corpus, inputs), model)
+        job = replace(job, accuracy=model.accuracy)
+    summary = run_in_shards(job, corpus, out, inputs, shards)
+    empty = LabellingStatistics().as_json()
+    statistics = LabellingStatistics.from_json({**empty, **summary["counts"]})
+    missing = loaded.missing_documents(
+        set().union(*loaded.documents.values()) - set(summary["counts"].get("with_own_terms", ()))
+    )
+    annotation = AnnotationReport(
+        title=f"Weak labels of {corpus.name}",
+        settings=_settings(corpus, None, combine, labelling),
+        statistics=statistics,
+        sources=loaded.sources,
+        examples=ExampleSampler(),
+        lint_rows=[row for source in loaded.sources if source.entries for row in lint_source(source, statistics, None)],
+        lost={step: lost_of(summary[step]) for step in ("reading", "writing")},
+        problems=[*loaded.problems, *missing],
+        accuracy=model.accuracy.rows if model.accuracy else (),
+    )
+    log_lost(annotation.lost["reading"], f"read {corpus}: {statistics.documents:,} documents")
+    _log_labelling(corpus, statistics, missing)
+    log_lost(annotation.lost["writing"], f"wrote {out}")
+    loaded.write_gazetteer(out)
+    if json:
+        print_json({**report_json(annotation), "failed": summary["failed"]})
+    else:
+        _print_report(annotation, None, lint=False)
 
 
 def _threshold(by: str, min_probability: float | None) -> float:

@@ -76,6 +76,13 @@ class InputOptions:
         return to_arguments(changed) + ["--strict"] * self.strict
 
 
+def parse_location(text: str) -> Path:
+    """The path, or the URL, after an option."""
+    from lacuner.scale.locations import location
+
+    return location(text)
+
+
 def _read_names(value: str | None) -> tuple[str, ...]:
     """The names after `--label-names`, or those in the file that it names."""
     if value is None:

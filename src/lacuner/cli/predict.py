@@ -6,13 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option, echo
 
 from lacuner.atomic import STANDARD_STREAM, atomic_write
 from lacuner.cli.console import CorpusReader, log, log_lost, print_json
-from lacuner.cli.options import FormatName, InputOptions, Json, refuse_overwriting
+from lacuner.cli.options import FormatName, InputOptions, Json, parse_location, refuse_overwriting
+from lacuner.cli.shards import ShardOptions, lost_of, refuse, run_in_shards
 from lacuner.corpus import words_of, write
 from lacuner.data import Document
 from lacuner.errors import ConfigError
@@ -21,8 +22,21 @@ from lacuner.reporting.entities import EntityPage
 
 def predict(
     run: Annotated[Path, Argument(metavar="RUN", help="Run folder or model folder.")],
-    corpus: Annotated[Path, Argument(metavar="CORPUS", help="Texts; existing labels are ignored. -: standard input.")],
-    out: Annotated[Path, Option("--out", help="Output file with the predicted spans. -: standard output.")],
+    corpus: Annotated[
+        Path,
+        Argument(
+            metavar="CORPUS", parser=parse_location, help="Texts; existing labels are ignored. -: standard input."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        Option(
+            "--out",
+            metavar="PATH",
+            parser=parse_location,
+            help="Output file with the predicted spans. -: standard output.",
+        ),
+    ],
     *,
     format_out: Annotated[
         FormatName | None, Option(help="Output format. Default: from the file name; jsonl on standard output.")
@@ -41,18 +55,27 @@ def predict(
         list[Path] | None, Option(metavar="FILE", help="Further gazetteer entries. Repeatable.")
     ] = None,
     json: Json = False,
+    shards: ShardOptions,
     inputs: InputOptions,
 ) -> None:
     """Tag entities in new texts, with a score per span.
 
     Matches of the gazetteer that the model was trained with are tagged too.
     """
+    from lacuner.evaluate.threshold import check_threshold
     from lacuner.models.storage import load_with_entries
 
     refuse_overwriting({"--out": out, "--html": html}, corpus, *(dictionary or ()))
-    from lacuner.evaluate.threshold import check_threshold
-
     check_threshold(threshold)
+    if shards.on is not None:
+        from lacuner.scale.prediction import PredictJob
+
+        refuse({"--html": html})
+        names = tuple(path.absolute() for path in dictionary or ())
+        job = PredictJob(run.absolute(), format_out or "jsonl", threshold, on_long, not no_gazetteer, names)
+        _report_shards(run_in_shards(job, corpus, out, inputs, shards), out, json)
+        return
+    shards.check_unused(out)
     if json and out == STANDARD_STREAM:
         raise ConfigError("--json prints to standard output, too: give --out a file")
     tagger = load_with_entries(run, gazetteer=not no_gazetteer, dictionary=dictionary or [])
@@ -82,6 +105,19 @@ def predict(
         log(summary)
     else:
         echo(f"{summary}: {out}")
+
+
+def _report_shards(summary: dict[str, Any], out: Path, json: bool) -> None:
+    """Print what a run in shards has done."""
+    counts = summary["counts"]
+    spans = sum(counts.get("spans", {}).values())
+    facts = {"documents": counts["documents"], **{name: counts.get(name, 0) for name in ("words", "words_unread")}}
+    if json:
+        print_json({**facts, "spans": spans, "failed": summary["failed"]})
+        return
+    log_lost(lost_of(summary["writing"]), "written")
+    unread = f"{facts['words_unread']:,} words unread"
+    echo(f"{facts['documents']:,} documents, {facts['words']:,} words, {unread}, {spans:,} entities: {out}")
 
 
 def _count(docs: Iterable[Document], counts: Counter[str], page: EntityPage | None) -> Iterator[Document]:

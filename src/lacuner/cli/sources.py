@@ -103,9 +103,9 @@ SOURCE_KINDS: dict[str, Callable[[Path, str, SourceOptions], Source]] = {
 
 
 class LabellingSources:
-    """The sources that the options name, in order of priority, gazetteers first; their problems are logged."""
+    """The sources that the options name, in order of priority, gazetteers first."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, log: Callable[[str], None] = log) -> None:
         from lacuner.annotate import capitalised_source, read_stop_list
 
         self.sources: list[Source] = []
@@ -114,6 +114,7 @@ class LabellingSources:
         self.documents: dict[Path, set[str]] = {}
         """For each gazetteer file with terms for single documents: the ids of these documents."""
         self.options = options
+        self.log = log
         self.entries: list[Sequence[Entry]] = []
         """The entries of each gazetteer that holds for all documents."""
         self.mapping = parse_pairs(options.map or [], "--map", "CLASS=LABEL")
@@ -150,7 +151,7 @@ class LabellingSources:
         name = Path(path).stem or Path(path).name
         source = SOURCE_KINDS[kind](Path(path), self._unique_name(name), options)
         self._add(rename_labels(source, self.mapping) if self.mapping else source)
-        log(f"opened {spec}")
+        self.log(f"opened {spec}")
 
     def _add_rule(self, rule: str) -> None:
         from lacuner.annotate.patterns import parse_rule, regex_source
@@ -170,9 +171,9 @@ class LabellingSources:
         )
         problems = [str(problem) for problem in gazetteer.problems]
         for problem in problems[:PROBLEMS_SHOWN]:
-            log(problem)
+            self.log(problem)
         if len(problems) > PROBLEMS_SHOWN:
-            log(f"{file}: {len(problems) - PROBLEMS_SHOWN:,} more problems, listed in the report (--report)")
+            self.log(f"{file}: {len(problems) - PROBLEMS_SHOWN:,} more problems, listed in the report (--report)")
         self.problems += problems
         matching: dict[str, Any] = {"case": options.case, "overlaps": options.overlaps, "spacing": options.spacing}
         stems = [path.stem for path in options.dictionary or []]
@@ -188,11 +189,14 @@ class LabellingSources:
             sources.append(per_document_source(gazetteer.by_document, name=name, stop=self.stop, **matching))
             self.documents.setdefault(file, set()).update(gazetteer.by_document)
         self.sources += sources
-        log(f"read {file}: {len(gazetteer):,} entries, {gazetteer.skipped:,} rows skipped{_format_unmatched(sources)}")
+        self.log(
+            f"read {file}: {len(gazetteer):,} entries, {gazetteer.skipped:,} rows skipped{_format_unmatched(sources)}"
+        )
 
     def write_gazetteer(self, out: Path) -> None:
         """Write the entries of all gazetteers beside the labels, for a tagger that is trained on them."""
-        from lacuner.models.gazetteer import TaggerGazetteer, sidecar, write_sidecar
+        from lacuner.models.gazetteer import TaggerGazetteer, sidecar
+        from lacuner.scale.locations import write_file
 
         if not self.entries:
             sidecar(out).unlink(missing_ok=True)  # of earlier labels in the same file
@@ -201,7 +205,8 @@ class LabellingSources:
         gazetteer = TaggerGazetteer(self.entries[0], case=options.case, spacing=options.spacing, stop=self.stop)
         for entries in self.entries[1:]:
             gazetteer = gazetteer.extend(entries)
-        log(f"wrote {write_sidecar(gazetteer, out)}: the gazetteer, for `lacuner train`")
+        write_file(sidecar(out), gazetteer.to_json())
+        self.log(f"wrote {sidecar(out)}: the gazetteer, for `lacuner train`")
 
     def _unique_name(self, name: str) -> str:
         """The name, with a number if another source has it."""

@@ -45,7 +45,7 @@ class Format(NamedTuple):
 
 
 FORMATS: dict[str, Format] = {
-    "jsonl": Format((".jsonl", ".ndjson"), jsonl.read_jsonl, jsonl.write_jsonl),
+    "jsonl": Format(jsonl.ENDINGS, jsonl.read_jsonl, jsonl.write_jsonl),
     "conll": Format((".conll", ".iob", ".iob2", ".bio"), conll.read_conll, conll.write_conll),
     "tokens": Format((), jsonl.read_jsonl, jsonl.write_tokens),
     "txt": Format((".txt",), text.read_txt, text.write_txt),
@@ -104,7 +104,7 @@ def detect_format(file: CorpusFile) -> str:
         if known.matches is not None and known.matches(file):
             return name
     if file.path.is_dir():
-        return "txt"
+        return "jsonl" if jsonl.is_folder_of_lines(file) else "txt"
     rows = sample_rows(file)
     for row in rows:
         for name, known in FORMATS.items():

@@ -154,7 +154,7 @@ def new_score(score: Any, place: str) -> float | None:
     return number
 
 
-def new_id(value: Any, number: int) -> str:
+def new_id(value: Any, number: int | str) -> str:
     """The id of a document, or its number in the file."""
     if value is None:
         return str(number)

@@ -64,9 +64,14 @@ def check_characters(value: Any) -> None:
 
 def read_rows(file: CorpusFile) -> Iterator[Row]:
     """All rows of a file. A line that is not JSON is reported and skipped; an array cannot be read beyond a mistake."""
-    if _is_lines(file.head_text()):
+    if is_lines(file):
         return _read_lines(file)
     return _read_array(file, file.read_pieces())
+
+
+def is_lines(file: CorpusFile) -> bool:
+    """Whether a file has one row per line; otherwise it is one JSON array or object."""
+    return _is_lines(file.head_text())
 
 
 def sample_rows(file: CorpusFile, limit: int = 100) -> list[Any]:
@@ -118,7 +123,7 @@ def _is_lines(head: str) -> bool:
 
 
 def _read_lines(file: CorpusFile) -> Iterator[Row]:
-    number = 0
+    number = file.part.row - 1 if file.part else 0
     for block in file.read_blocks():
         for line_number, line in enumerate(block.lines, block.first):
             if not line or line.isspace():

@@ -8,6 +8,8 @@ are kept in `meta`.
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,13 @@ from lacuner.corpus import tags as tagging
 from lacuner.corpus.conll import to_tags
 from lacuner.corpus.json_rows import count_unread, get, new_id, new_score, read_documents, show, text_key
 from lacuner.corpus.reader import CorpusFile, ReadOptions
-from lacuner.corpus.streams import open_output
+from lacuner.corpus.streams import format_ending, open_output
 from lacuner.corpus.words import find_words, join_words
 from lacuner.data import Document, Lost, Span, Words
 from lacuner.errors import CorpusError
 
 _KEYS = ("id", "text", "words", "spans", "rejected", "unsure", "complete", "meta")
+ENDINGS = (".jsonl", ".ndjson")
 TAG_KEYS = ("tags", "ner_tags")
 _SPAN_KEYS = ("spans", "entities", "label", "labels")
 """Keys for spans: ours, and those of other tools."""
@@ -29,8 +32,21 @@ _FOREIGN = {"answer": "prodigy", "annotations": "labelstudio", "annotation": "ar
 
 
 def read_jsonl(file: CorpusFile) -> Iterator[Document]:
-    """Documents, one per row, in either form."""
-    return read_documents(file, document_from_row)
+    """Documents, one per row, in either form; from a folder, those of all its files of JSON lines."""
+    files = [file] if not file.path.is_dir() else lines_files(file)
+    return chain.from_iterable(read_documents(each, document_from_row) for each in files)
+
+
+def is_folder_of_lines(file: CorpusFile) -> bool:
+    """Whether this is a folder with files of JSON lines and no texts."""
+    return file.path.is_dir() and bool(lines_files(file)) and not any(file.path.rglob("*.txt"))
+
+
+def lines_files(folder: CorpusFile) -> list[CorpusFile]:
+    """The files of JSON lines in a folder, by name. The id of a row without one is `FILE:NUMBER`."""
+    paths = sorted(path for path in folder.path.rglob("*") if format_ending(path) in ENDINGS and path.is_file())
+    names = [path.relative_to(folder.path).as_posix() for path in paths]
+    return [replace(folder, path=path, id_prefix=f"{name}:") for path, name in zip(paths, names, strict=True)]
 
 
 def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
@@ -60,7 +76,8 @@ def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Doc
         )
     if "words" in row:
         words = _words(row["words"], text)
-    doc = Document(new_id(row.get("id"), number), text, words, complete=get(row, "complete", bool, None))
+    id_ = new_id(row.get("id"), f"{file.id_prefix}{number}")
+    doc = Document(id_, text, words, complete=get(row, "complete", bool, None))
     span_key = next((key for key in _SPAN_KEYS if key in row and isinstance(row[key], list)), "spans")
     for state in ("spans", "rejected", "unsure"):
         entries = get(row, span_key if state == "spans" else state, list, [])

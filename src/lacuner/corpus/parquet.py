@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lacuner.corpus import argilla, jsonl
 from lacuner.corpus.conll import differs_from_words, to_tags
@@ -49,14 +49,14 @@ def is_parquet(file: CorpusFile) -> bool:
 def is_data_set(file: CorpusFile) -> bool:
     """Whether a file is in Arrow's format, or a folder has Parquet or Arrow files and no texts."""
     if file.path.is_dir():
-        return bool(_data_files(file)) and not any(file.path.rglob("*.txt"))
+        return bool(data_files(file)) and not any(file.path.rglob("*.txt"))
     return file.head().startswith((b"ARROW1", b"\xff\xff\xff\xff"))
 
 
 def read_parquet(file: CorpusFile) -> Iterator[Document]:
     """Documents of a Parquet file, an Arrow file or a folder of them, in our schema or with tokens and tags."""
-    number = 0
-    for part in _data_files(file) if file.path.is_dir() else [file]:
+    number = file.part.row - 1 if file.part else 0
+    for part in data_files(file) if file.path.is_dir() else [file]:
         for names, row in _rows(part):
             number += 1
             options = replace(part.options, label_names=names or part.options.label_names)
@@ -104,7 +104,9 @@ def _rows(file: CorpusFile) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     """Each row of a file, with the names of its tags."""
     pyarrow = _import_pyarrow(file.path)
     packed = file.input.is_pipe or file.path.suffix.lower() in COMPRESSED
-    source = io.BytesIO(file.read_bytes(MAX_GROUP)) if packed else str(file.path)
+    source: Any = io.BytesIO(file.read_bytes(MAX_GROUP)) if packed else str(file.path)
+    if not packed and not isinstance(file.path, Path):  # a URL
+        source = file.path.open("rb")
     try:
         if file.head().startswith(b"PAR1"):
             parquet = pyarrow.parquet.ParquetFile(source)
@@ -112,7 +114,8 @@ def _rows(file: CorpusFile) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
             if max(sizes, default=0) > MAX_GROUP:
                 raise file.error(f"a row group of this file has more than {MAX_GROUP >> 30} GiB: write smaller ones")
             names = _label_names(parquet.schema_arrow)
-            batches = parquet.iter_batches(batch_size=BATCH)
+            groups = range(*file.part.groups) if file.part and file.part.groups else range(len(sizes))
+            batches = parquet.iter_batches(batch_size=BATCH, row_groups=groups)
         else:
             is_file = file.head().startswith(b"ARROW1")
             reader = pyarrow.ipc.open_file(source) if is_file else pyarrow.ipc.open_stream(_opened(source))
@@ -128,7 +131,36 @@ def _rows(file: CorpusFile) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
         raise file.error(f"this is not a file that pyarrow can read ({type(error).__name__})") from error
 
 
-def _opened(source: io.BytesIO | str) -> Any:
+class RowGroup(NamedTuple):
+    """A row group of a Parquet file: its bytes and its number of rows."""
+
+    start: int
+    stop: int
+    rows: int
+
+
+def row_groups(file: CorpusFile) -> list[RowGroup] | None:
+    """The row groups of a file; None if it is not in Parquet, or compressed."""
+    if file.path.suffix.lower() in COMPRESSED or not file.head().startswith(b"PAR1"):
+        return None
+    pyarrow = _import_pyarrow(file.path)
+    try:
+        with file.path.open("rb") as stream:
+            metadata = pyarrow.parquet.ParquetFile(stream).metadata
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        starts = [min(_first_byte(group.column(i)) for i in range(group.num_columns)) for group in groups]
+    except Exception as error:  # pyarrow raises errors of many types for a damaged file
+        raise file.error(f"this is not a file that pyarrow can read ({type(error).__name__})") from error
+    stops = [*starts[1:], file.path.stat().st_size]
+    return [RowGroup(start, stop, group.num_rows) for start, stop, group in zip(starts, stops, groups, strict=True)]
+
+
+def _first_byte(column: Any) -> int:
+    dictionary, data = column.dictionary_page_offset, column.data_page_offset
+    return int(data if not dictionary else min(dictionary, data))
+
+
+def _opened(source: Any) -> Any:
     import pyarrow
 
     return pyarrow.OSFile(source) if isinstance(source, str) else source
@@ -149,7 +181,7 @@ def _label_names(schema: Any) -> tuple[str, ...]:
     return ()
 
 
-def _data_files(folder: CorpusFile) -> list[CorpusFile]:
+def data_files(folder: CorpusFile) -> list[CorpusFile]:
     """The files of a data set's folder, which must be of one split."""
     paths = sorted(path for path in folder.path.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
     paths = [path for path in paths if not path.name.startswith("cache-")]  # left behind by `datasets.map`

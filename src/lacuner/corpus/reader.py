@@ -64,6 +64,19 @@ class Block(NamedTuple):
     lines: list[str]
 
 
+class Part(NamedTuple):
+    """A part of a file that can be read on its own: bytes `start` to `stop`, which are whole lines or row groups."""
+
+    start: int
+    stop: int
+    line: int = 1
+    """Number of its first line in the file."""
+    row: int = 1
+    """Number of its first document, which is the id of a document that has none."""
+    groups: tuple[int, int] | None = None
+    """Parquet: its first row group, and the one after its last."""
+
+
 _READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
@@ -81,6 +94,10 @@ class CorpusFile:
     report: Callable[[CorpusError], None] = raise_error
     on_bytes: Callable[[int], object] | None = None
     """Called with the number of bytes just read, for a progress bar."""
+    part: Part | None = None
+    """The part to read, of a file of lines or a Parquet file that is not compressed; None for all of it."""
+    id_prefix: str = ""
+    """What precedes the number in the id of a document that has none: files of a folder have their names there."""
     input: Input = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -122,7 +139,7 @@ class CorpusFile:
             yield block
 
     def _read_blocks(self, max_line: int) -> Iterator[Block]:
-        first, rest = 1, ""
+        first, rest = self.part.line if self.part else 1, ""
         for text in self.read_pieces():
             text = rest + text
             cut = text.rfind("\n") + 1
@@ -160,6 +177,9 @@ class CorpusFile:
     def read_chunks(self) -> Iterator[bytes]:
         """The decompressed bytes in blocks; the last is empty."""
         position = 0
+        if self.part is not None:
+            yield from self._read_part(self.part)
+            return
         try:
             with self.input.open() as (stream, taken):
                 while True:
@@ -173,12 +193,27 @@ class CorpusFile:
         except _READ_ERRORS as error:
             raise self._unreadable(error) from error
 
+    def _read_part(self, part: Part) -> Iterator[bytes]:
+        left = part.stop - part.start
+        try:
+            with self.path.open("rb") as stream:
+                stream.seek(part.start)
+                while data := stream.read(min(BLOCK, left)):
+                    left -= len(data)
+                    yield data
+        except _READ_ERRORS as error:
+            raise self._unreadable(error) from error
+        if left:
+            raise self.error("this file has become shorter while it was read")
+        yield b""
+
     def _unreadable(self, error: Exception) -> CorpusError:
         return self.error(f"cannot read this file: {getattr(error, 'strerror', None) or error}")
 
     def read_pieces(self) -> Iterator[str]:
         """The text in pieces, without byte order mark; NUL bytes and undecodable bytes are errors."""
-        encoding, line, start = self.options.encoding, 1, True
+        encoding, line = self.options.encoding, self.part.line if self.part else 1
+        start = not self.part or not self.part.start  # a byte order mark is at the beginning of the file only
         decoder = self._decoder()
         try:
             for data in self.read_chunks():

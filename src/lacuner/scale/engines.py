@@ -1,0 +1,66 @@
+"""The engines that run a task on many shards: a process pool on this machine, or Ray."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+
+from lacuner.errors import ConfigError, ProcessLostError
+from lacuner.processes import map_in_order, usable_cores
+from lacuner.scale.job import Record, ShardTask, open_once
+from lacuner.scale.shards import Shard
+
+Engine = Callable[[ShardTask, Sequence[Shard]], Iterator[tuple[Shard, Record]]]
+"""Runs the task on every shard and yields each with its record when it is finished."""
+
+ATTEMPTS = 3
+"""How often a shard is tried if its worker dies."""
+
+
+def lost_worker(shard: Shard) -> ProcessLostError:
+    """The error if a worker dies again and again."""
+    return ProcessLostError(
+        f"shard {shard.name}: its worker was killed {ATTEMPTS} times, perhaps for lack of memory; the same command "
+        "continues: give fewer --workers"
+    )
+
+
+@dataclass(frozen=True)
+class ProcessEngine:
+    """A process pool on this machine. If a worker is killed, a new pool takes over what is missing."""
+
+    workers: int
+
+    def __call__(self, task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
+        missing, attempts = list(shards), 0
+        if self.workers > 1 and task.job.forkable:
+            open_once(task.job, task.job_hash)  # here, so that workers share its memory
+        start = None if task.job.forkable else "spawn"
+        while missing:
+            try:
+                for shard, record in map_in_order(list(missing), task, self.workers, start):
+                    missing.remove(shard)
+                    attempts = 0
+                    yield shard, record
+            except BrokenProcessPool as error:
+                attempts += 1
+                if attempts == ATTEMPTS:
+                    raise lost_worker(missing[0]) from error
+
+
+def open_engine(name: str, workers: int | None) -> Engine:
+    """The engine that `--on` names.
+
+    >>> open_engine("processes", 2)
+    ProcessEngine(workers=2)
+    """
+    if name == "processes":
+        return ProcessEngine(workers or usable_cores())
+    if name == "ray" or name.startswith("ray://"):
+        from lacuner.scale.ray_engine import RayEngine
+
+        address = name if name != "ray" else os.environ.get("RAY_ADDRESS", "local")
+        return RayEngine(address, workers)
+    raise ConfigError(f"--on is processes, ray or ray://HOST:PORT, not {name!r}")

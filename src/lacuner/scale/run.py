@@ -1,0 +1,172 @@
+"""Run a job over a corpus in shards: cut, run what is missing, merge the counts.
+
+The output folder has `manifest.json` (the job and the shards), `documents/` (one file per shard), `failed/` (documents
+that could not be processed, with the reason), `records/` (the counts of each shard) and `summary.json`. It contains no
+times, so two runs are equal byte for byte, whatever the engine and the number of workers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lacuner import __version__
+from lacuner.atomic import TEMPORARY, temporary_folder
+from lacuner.data import Lost
+from lacuner.errors import ConfigError, CorpusError
+from lacuner.processes import lock_folder
+from lacuner.scale.engines import Engine
+from lacuner.scale.job import Counts, Job, Record, ShardTask, add_counts, hash_job, read_record
+from lacuner.scale.locations import is_url, read_json, write_file, write_json
+from lacuner.scale.shards import SHARD_SIZE, Corpus, Cutting, Shard, cut_corpus
+
+HOPELESS = 1000
+"""Failed documents, without any other, after which a run stops."""
+
+
+@dataclass
+class Progress:
+    """How far a run is."""
+
+    total: int
+    done: int
+    """Documents that are done, with those of earlier runs."""
+    before: int
+    """Documents that earlier runs have done."""
+    failed: int = 0
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def rate(self) -> float:
+        """Documents per second in this run."""
+        return (self.done - self.before) / max(time.monotonic() - self.start, 1e-9)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimated time to the end; None before the first shard is done."""
+        return (self.total - self.done) / self.rate if self.done > self.before else None
+
+
+@dataclass(frozen=True)
+class ShardedRun:
+    """A job, its corpus, and where the output goes."""
+
+    job: Job
+    corpus: Corpus
+    out: Path
+    """Output folder; it may be a URL."""
+    shard_size: int = SHARD_SIZE
+    log: Callable[[str], None] = lambda text: None
+    on_progress: Callable[[Progress], None] = lambda progress: None
+
+    def run(self, engine: Engine) -> dict[str, Any]:
+        """Process what is not finished yet; return the summary of the whole corpus."""
+        with self._working_folder() as temporary:
+            return self._run(engine, temporary)
+
+    def _run(self, engine: Engine, temporary: Path) -> dict[str, Any]:
+        corpus, out = self.corpus, self.out
+        job_hash = hash_job(self.job, corpus.options, corpus.format, __version__)
+        manifest = read_json(out / "manifest.json")
+        facts = {"job": job_hash, "shard_size": self.shard_size, "settings": self.job.identity()}
+        if manifest is not None and {name: manifest.get(name) for name in ("job", "shard_size")} != {
+            name: facts[name] for name in ("job", "shard_size")
+        }:
+            raise ConfigError("this folder has the output of other settings or models: choose another --out", file=out)
+        failures: list[CorpusError] = []
+        lost = Lost()
+        finished = self._finished_shards(manifest, job_hash)
+        cutting = Cutting(temporary, self.shard_size, failures.append, lambda *shard: shard in finished)
+        shards = list(cut_corpus(corpus, cutting, lost))
+        self._write_manifest({**facts, "version": __version__}, shards, manifest)
+        self._write_unreadable(failures)
+        total = sum(shard.documents for shard in shards)
+        records = {shard.name: finished[key] for shard in shards if (key := (shard.name, shard.sha256)) in finished}
+        missing = [shard for shard in shards if shard.name not in records]
+        done = total - sum(shard.documents for shard in missing)
+        self.log(f"{len(shards):,} shards, {total:,} documents" + (f"; {done:,} are done" if done else ""))
+        progress = Progress(total, done, done, sum(record["failed"] for record in records.values()))
+        task = ShardTask(self.job, str(out), corpus.options, job_hash)
+        for shard, record in run_shards(task, missing, engine):
+            records[shard.name] = record
+            progress.done += shard.documents
+            progress.failed += record["failed"]
+            self.on_progress(progress)
+            if progress.failed >= HOPELESS:
+                _check_hope(records.values())
+        _check_hope(records.values())
+        ordered = [records[shard.name] for shard in shards]
+        summary = merge_records(ordered)
+        summary["failed"] += len(failures)
+        add_counts(summary["reading"], dict(lost))
+        write_json(out / "summary.json", summary, indent=1)
+        return summary
+
+    def _finished_shards(self, manifest: dict[str, Any] | None, job_hash: str) -> dict[tuple[str, str], Record]:
+        """The records of finished shards, by name and hash."""
+        keys = [(row["name"], row["sha256"]) for row in (manifest or {}).get("shards", ())]
+        records = {key: read_record(self.out, *key, job_hash) for key in keys}
+        return {key: record for key, record in records.items() if record is not None}
+
+    @contextmanager
+    def _working_folder(self) -> Iterator[Path]:
+        """The folder for converted documents; nobody else works in the output folder meanwhile."""
+        if is_url(self.out):  # there are no locks elsewhere
+            yield self.out / TEMPORARY
+            return
+        with ExitStack() as stack:
+            stack.enter_context(lock_folder(self.out))
+            yield stack.enter_context(temporary_folder(self.out))
+
+    def _write_manifest(self, facts: dict[str, Any], shards: Sequence[Shard], previous: dict[str, Any] | None) -> None:
+        """Write the manifest; the output of shards that no longer exist is removed."""
+        rows = [shard.as_json() for shard in shards]
+        for row in rows:
+            if row["converted"]:
+                row["file"] = Path(row["file"]).name  # it is temporary
+        names = {shard.name for shard in shards}
+        for row in (previous or {}).get("shards", ()):
+            name = row["name"]
+            if name not in names and name.isdigit():
+                ending = self.job.ending
+                for file in (f"records/{name}.json", f"documents/{name}{ending}", f"failed/{name}.tsv"):
+                    (self.out / file).unlink(missing_ok=True)
+        write_json(self.out / "manifest.json", {**facts, "shards": rows}, indent=1)
+
+    def _write_unreadable(self, failures: Sequence[CorpusError]) -> None:
+        """List the documents that could not be converted."""
+        path = self.out / "failed" / "unreadable.tsv"
+        if failures:
+            write_file(path, "".join(["reason\n", *[f"{' '.join(str(e).split())}\n" for e in failures]]).encode())
+        else:
+            path.unlink(missing_ok=True)
+
+
+def run_shards(task: ShardTask, shards: Sequence[Shard], engine: Engine) -> Iterator[tuple[Shard, Record]]:
+    """Run a task on each shard, in whatever order the engine finishes them; each leaves its files and its record."""
+    return engine(task, shards) if shards else iter(())
+
+
+def merge_records(records: Sequence[Record]) -> dict[str, Any]:
+    """The summary of all shards: counts are added up.
+
+    >>> record = {"failed": 1, "reading": {}, "writing": {"id not written": 1}, "counts": {"documents": 2}}
+    >>> merge_records([record, record])
+    {'failed': 2, 'reading': {}, 'writing': {'id not written': 2}, 'counts': {'documents': 4}}
+    """
+    summary: Counts = {"failed": 0, "reading": {}, "writing": {}, "counts": {"documents": 0}}
+    for record in records:
+        add_counts(summary, {name: record[name] for name in summary})
+    return summary
+
+
+def _check_hope(records: Any) -> None:
+    """Stop if no document at all could be processed."""
+    records = list(records)
+    failed = [record for record in records if record["failed"]]
+    if failed and not any(record["counts"]["documents"] for record in records):
+        raise CorpusError(f"no document could be processed; the first failed: {failed[0]['first_failure']}")
