@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuner.corpus import ReadOptions, read
-from lacuner.corpus.words import _patterns, join_words, split_words, words_of
-from lacuner.data import Document
+from lacuner.corpus.words import _patterns, join_words, split_with_spans, split_words, to_words, word_texts, words_of
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError
 
 
@@ -71,3 +71,15 @@ def test_words_split_at_spaces(tmp_path: Path) -> None:
 def test_ascii_is_split_by_the_same_rule(text: str) -> None:
     by_unicode = tuple(match.span() for match in _patterns()[0].finditer(text))
     assert split_words(text) == by_unicode
+
+
+@given(
+    st.text("ab_1 .-\n\x1cé", max_size=12), st.lists(st.tuples(st.integers(-1, 13), st.integers(-1, 13)), max_size=4)
+)
+def test_words_and_spans_at_once_are_those_of_two_steps(text: str, edges: list[tuple[int, int]]) -> None:
+    spans = tuple(Span(*pair, "PER") for pair in edges)
+    lost, expected_lost = Lost(), Lost()
+    tokens, placed = split_with_spans(Document("1", text, spans=spans), lost)
+    doc = Document("1", text, spans=spans)
+    assert (tokens, placed) == (word_texts(doc), to_words(doc, spans, expected_lost))
+    assert lost.spans == expected_lost.spans

@@ -15,7 +15,7 @@ from pathlib import Path
 from lacuner.corpus import tags as tagging
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.streams import open_output
-from lacuner.corpus.words import flatten, join_words, to_words, word_texts
+from lacuner.corpus.words import flatten, join_words, split_with_spans
 from lacuner.data import Document, Lost, Span, Where, Words
 from lacuner.errors import CorpusError
 
@@ -238,29 +238,41 @@ def differs_from_words(text: str, tokens: Sequence[str]) -> bool:
 
 def to_tags(doc: Document, lost: Lost, scheme: str) -> tuple[list[str], list[str]]:
     """A document as words and tags; `lost` records what these cannot express."""
-    tokens = word_texts(doc)
+    tokens, spans_in_words = split_with_spans(doc, lost)
     may_break = not doc.text.isprintable() or DOCSTART in doc.text
     for i, token in enumerate(tokens if may_break else ()):
         if "\t" in token or "\n" in token or (i == 0 and (token == DOCSTART or token[0] == "\ufeff")):
             lost.count("word changed: it would break its line")
             token = token.replace("\t", " ").replace("\n", " ").replace(DOCSTART, "DOCSTART")
             tokens[i] = token.replace("\ufeff", "\u2060")
-    writable: list[Span] = []
-    places: dict[Span, tuple[int, int]] = {}
-    for first, last, span in to_words(doc, doc.spans, lost):
-        if not span.label.isprintable() and any(mark in span.label for mark in "\t\n\r"):
-            lost.span(doc, span, "label would break its line")
-        else:
-            writable.append(span)
-            places[span] = first, last
-    spans = flatten(doc, writable, lost)
-    chunks = [tagging.Chunk(*places[span], span.label) for span in spans]
-    for left, right in pairwise(chunks):
-        if scheme == "IO" and left.end == right.start and left.label == right.label:
+    chunks: list[tagging.Chunk] = []
+    for first, last, (_, _, label, score, source) in _flat_spans(doc, spans_in_words, lost):
+        chunks.append(tagging.Chunk(first, last, label))
+        if score is not None:
+            lost.count("score not written")
+        if source is not None:
+            lost.count("source not written")
+    for left, right in pairwise(chunks) if scheme == "IO" else ():
+        if left.end == right.start and left.label == right.label:
             lost.count("spans that touch become one in IO")
-    lost.count("score not written", sum(span.score is not None for span in spans))
-    lost.count("source not written", sum(span.source is not None for span in spans))
     lost.count("rejected span not written", len(doc.rejected))
     lost.count("unsure span not written", len(doc.unsure))
     lost.count("complete or not: not written", doc.complete is not None)
     return tokens, tagging.encode(chunks, len(tokens), scheme)
+
+
+def _flat_spans(doc: Document, spans: list[tuple[int, int, Span]], lost: Lost) -> list[tuple[int, int, Span]]:
+    """Those spans, given with their words, that tags can express: without overlaps, and with labels on one line."""
+    writable, last_end, overlap = [], 0, False
+    for first, last, span in sorted(spans, key=itemgetter(0)):
+        label = span[2]
+        if not label.isprintable() and any(mark in label for mark in "\t\n\r"):
+            lost.span(doc, span, "label would break its line")
+            continue
+        writable.append((first, last, span))
+        overlap = overlap or first < last_end
+        last_end = last
+    if not overlap:
+        return writable
+    places = {span: (first, last) for first, last, span in writable}
+    return [(*places[span], span) for span in flatten(doc, [span for *_, span in writable], lost)]

@@ -15,6 +15,10 @@ from lacuner.data import Document, Lost, Span, Where
 from lacuner.errors import CorpusError
 
 
+to_json = json.JSONEncoder(ensure_ascii=False).encode
+"""A value as JSON on one line; `json.dumps` would build an encoder for each call."""
+
+
 def as_object(value: Any) -> dict[str, Any]:
     """A row, which must be a JSON object."""
     if not isinstance(value, dict):
@@ -46,10 +50,11 @@ def finish_document(doc: Document, file: CorpusFile, line: int) -> None:
         for state in states:
             setattr(doc, state, tuple(to_characters(doc.text, getattr(doc, state), file.options.offsets)))
     if not file.options.keep_bad_spans:
-        for span in (*doc.spans, *doc.rejected, *doc.unsure):
-            problem = span_problem(doc.text, span)
-            if problem:
-                raise CorpusError(f"{problem}; `lacuner check --fix` repairs such files")
+        length = len(doc.text)
+        for spans in (doc.spans, doc.rejected, doc.unsure):
+            for span in spans:
+                if not 0 <= span.start < span.end <= length:
+                    raise CorpusError(f"{span_problem(doc.text, span)}; `lacuner check --fix` repairs such files")
 
 
 def count_unread(row: dict[str, Any], known: set[str] | frozenset[str], lost: Lost) -> dict[str, Any]:
@@ -96,7 +101,7 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
     """Write JSON lines."""
     with open_output(path) as stream:
         for row in rows:
-            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+            stream.write((to_json(row) + "\n").encode())
 
 
 def write_array(path: Path, rows: Iterable[Any]) -> None:
@@ -105,7 +110,7 @@ def write_array(path: Path, rows: Iterable[Any]) -> None:
         empty = True
         for number, row in enumerate(rows):
             stream.write((",\n" if number else "[\n").encode())
-            stream.write(json.dumps(row, ensure_ascii=False).encode())
+            stream.write(to_json(row).encode())
             empty = False
         stream.write(b"[]\n" if empty else b"\n]\n")
 
@@ -138,7 +143,9 @@ def new_span(start: Any, end: Any, label: Any, place: str, score: Any = None, so
         )
     if not isinstance(label, str) or not label:
         raise CorpusError(f"the entry {start}-{end} of `{place}` needs a label")
-    return Span(start, end, label, new_score(score, f"{start}-{end}"), source if isinstance(source, str) else None)
+    if score is not None:
+        score = new_score(score, f"{start}-{end}")
+    return Span(start, end, label, score, source if isinstance(source, str) else None)
 
 
 def new_score(score: Any, place: str) -> float | None:

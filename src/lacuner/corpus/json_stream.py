@@ -16,6 +16,9 @@ from lacuner.corpus.reader import MAX_LINE, CorpusFile
 from lacuner.errors import CorpusError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+_ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+"""Escapes of NUL and surrogates: only an escape can contain characters that the encoding of the file cannot."""
+_REFUSED = re.compile("[\0\ud800-\udfff]")
 _LISTS = ("documents", "data", "rows", "examples", "tasks")
 """Keys of a top-level object whose list holds the rows."""
 
@@ -47,19 +50,23 @@ def parse_json(text: str) -> Any:
         raise CorpusError(f"this line is not JSON: {error.msg} at character {error.pos}") from error
     except (ValueError, RecursionError) as error:
         raise CorpusError("this line is not readable JSON: nested too deeply, or a number out of range") from error
-    if "\\u" in text:  # only an escape can contain characters that the encoding of the file cannot
+    if "\\" in text and _ESCAPED.search(text):
         check_characters(value)
     return value
 
 
 def check_characters(value: Any) -> None:
     """Refuse NUL and halves of surrogate pairs anywhere in a value."""
-    if isinstance(value, str):
-        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise CorpusError("there is a NUL or half of a surrogate pair in this line")
-    elif isinstance(value, dict | list):
-        for item in [*value, *value.values()] if isinstance(value, dict) else value:
-            check_characters(item)
+    values = [value]
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            if _REFUSED.search(value):
+                raise CorpusError("there is a NUL or half of a surrogate pair in this line")
+        elif isinstance(value, dict):
+            values += [*value, *value.values()]
+        elif isinstance(value, list):
+            values += value
 
 
 def read_rows(file: CorpusFile) -> Iterator[Row]:
@@ -187,13 +194,17 @@ class _JsonStream:
     def peek(self) -> str:
         """The next character that is not white space; empty at the end."""
         while True:
+            character = self._text[self._at : self._at + 1]
+            if character and character not in " \t\r\n":
+                return character
             match = _SPACE.match(self._text, self._at)
             end = match.end() if match else self._at
             self.line += self._text.count("\n", self._at, end)
             self._at = end
-            if end < len(self._text) or self._done:
-                return self._text[end : end + 1]
-            self._fill()
+            if end == len(self._text):
+                if self._done:
+                    return ""
+                self._fill()
 
     def skip(self, character: str) -> None:
         found = self.peek()
@@ -218,7 +229,7 @@ class _JsonStream:
             if len(self._text) - self._at > MAX_LINE:
                 raise self.error(f"this value is longer than {MAX_LINE:,} characters, or not JSON")
             self._fill()
-        if "\\u" in self._text[self._at : end]:
+        if self._text.find("\\", self._at, end) >= 0 and _ESCAPED.search(self._text, self._at, end):
             try:
                 check_characters(value)
             except CorpusError as error:
@@ -233,8 +244,9 @@ class _JsonStream:
         while self.peek() != "]":
             line = self.line
             yield line, self.read_value()
-            if self.peek() == ",":
-                self.skip(",")
-            elif self.peek() != "]":
+            following = self.peek()
+            if following == ",":
+                self._at += 1
+            elif following != "]":
                 raise self.error("this is not JSON: a comma or ] expected; is the file complete?")
         self.skip("]")

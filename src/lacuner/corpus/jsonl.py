@@ -6,7 +6,6 @@ Our form has `{"id", "text", "words", "spans", "rejected", "unsure", "complete",
 are kept in `meta`.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
@@ -15,7 +14,7 @@ from typing import Any
 
 from lacuner.corpus import tags as tagging
 from lacuner.corpus.conll import to_tags
-from lacuner.corpus.json_rows import count_unread, get, new_id, new_score, read_documents, show, text_key
+from lacuner.corpus.json_rows import count_unread, get, new_id, new_score, read_documents, show, text_key, to_json
 from lacuner.corpus.reader import CorpusFile, ReadOptions
 from lacuner.corpus.streams import format_ending, open_output
 from lacuner.corpus.words import find_words, join_words
@@ -166,6 +165,17 @@ def write_jsonl(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = 
             stream.write(as_line(doc).encode())
 
 
+def as_entry(span: Span) -> dict[str, Any]:
+    """A span in our own form; what it does not have is left out."""
+    start, end, label, score, source = span
+    entry: dict[str, Any] = {"start": start, "end": end, "label": label}
+    if score is not None:
+        entry["score"] = score
+    if source is not None:
+        entry["source"] = source
+    return entry
+
+
 def as_line(doc: Document) -> str:
     """A document in our own form, as one line."""
     row: dict[str, Any] = {"id": doc.id, "text": doc.text}
@@ -174,12 +184,12 @@ def as_line(doc: Document) -> str:
     for state in ("spans", "rejected", "unsure"):
         spans = getattr(doc, state)
         if spans or state == "spans":
-            row[state] = [{key: value for key, value in span._asdict().items() if value is not None} for span in spans]
+            row[state] = [as_entry(span) for span in spans]
     if doc.complete is not None:
         row["complete"] = doc.complete
     if doc.meta:
         row["meta"] = doc.meta
-    return json.dumps(row, ensure_ascii=False) + "\n"
+    return to_json(row) + "\n"
 
 
 def write_tokens(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
@@ -192,4 +202,4 @@ def write_tokens(docs: Iterable[Document], path: Path, lost: Lost, scheme: str =
                 row["text"] = doc.text
             if doc.meta:
                 row["meta"] = doc.meta
-            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+            stream.write((to_json(row) + "\n").encode())

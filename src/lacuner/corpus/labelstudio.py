@@ -68,28 +68,31 @@ def read_labelstudio(file: CorpusFile) -> Iterator[Document]:
 
 def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     data = get(row, "data", dict, {})
-    text_name = _text_key(data, file)
-    others = {key: data[key] for key in data if key not in (text_name, "id")}
-    meta = {**others, **get(row, "meta", dict, {})}
+    text_name = "text" if "text" in data and file.options.text_field is None else _text_key(data, file)
+    meta = {key: data[key] for key in data if key not in (text_name, "id")} if len(data) > 1 else {}
+    if row.get("meta"):
+        meta |= get(row, "meta", dict, {})
     doc = Document(new_id(data.get("id", row.get("id")), number), get_text(data, file, text_name), meta=meta)
-    count_unread(row, _TASK_KEYS, file.lost)
+    if not row.keys() <= _TASK_KEYS:
+        count_unread(row, _TASK_KEYS, file.lost)
     table = OffsetTable(doc.text)
     annotations = _objects(row, "annotations", file.lost) or _objects(row, "completions", file.lost)
-    file.lost.count("draft not read", len(get(row, "drafts", list, [])))
+    if row.get("drafts"):
+        file.lost.count("draft not read", len(get(row, "drafts", list, [])))
     submitted = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
+    file.lost.count("cancelled annotation not read", len(annotations) - len(submitted))
     submitted = [annotation for annotation in submitted if annotation.get("ground_truth")] or submitted
-    file.lost.count("cancelled annotation not read", sum(bool(item.get("was_cancelled")) for item in annotations))
     predictions = _objects(row, "predictions", file.lost)
     if submitted:
-        spans = [_spans(annotation, doc, table, file) for annotation in submitted]
-        apply_judgements(doc, [Judgement(each, complete=True) for each in spans], file.lost)
+        judgements = [Judgement(_spans(annotation, table, file), complete=True) for annotation in submitted]
+        apply_judgements(doc, judgements, file.lost)
         file.lost.count("prediction not read: the task has an annotation", len(predictions))
     else:
         doc.complete = False
         file.lost.count("prediction not read: only the last one is", max(len(predictions) - 1, 0))
         for prediction in predictions[-1:]:
             source = get(prediction, "model_version", str, None)
-            doc.spans = tuple([span._replace(source=source) for span in _spans(prediction, doc, table, file)])
+            doc.spans = tuple([span._replace(source=source) for span in _spans(prediction, table, file)])
     return doc
 
 
@@ -97,20 +100,21 @@ def _objects(row: dict[str, Any], key: str, lost: Lost) -> list[dict[str, Any]]:
     """The annotations or predictions of a task; some exports have only their numbers."""
     entries = get(row, key, list, [])
     objects = [entry for entry in entries if isinstance(entry, dict)]
-    lost.count(f"{key}: number instead of the content", len(entries) - len(objects))
+    if len(objects) < len(entries):
+        lost.count(f"{key}: number instead of the content", len(entries) - len(objects))
     return objects
 
 
 def _text_key(data: dict[str, Any], file: CorpusFile) -> str:
-    if file.options.text_field is not None or "text" in data:
-        return file.options.text_field or "text"
+    if file.options.text_field is not None:
+        return file.options.text_field
     keys = [key for key, value in data.items() if isinstance(value, str) and key != "id"]
     if len(keys) != 1:
         raise CorpusError(f"which of the task's data is the text ({', '.join(keys)[:80]})? Give it with --text-field")
     return keys[0]
 
 
-def _spans(annotation: dict[str, Any], doc: Document, table: OffsetTable, file: CorpusFile) -> tuple[Span, ...]:
+def _spans(annotation: dict[str, Any], table: OffsetTable, file: CorpusFile) -> tuple[Span, ...]:
     spans: list[Span] = []
     for region in get(annotation, "result", list, []):
         value = region.get("value") if isinstance(region, dict) else None
@@ -119,35 +123,44 @@ def _spans(annotation: dict[str, Any], doc: Document, table: OffsetTable, file: 
         elif region.get("type", "labels") not in ("labels", "hypertextlabels") or "start" not in value:
             file.lost.count(f"result of type {show(region.get('type'), 40)} not read")
         else:
-            spans += _region(value, region.get("score"), doc, table, file)
+            spans += _region(value, region.get("score"), table, file)
     return tuple(dict.fromkeys(spans))
 
 
-def _region(value: dict[str, Any], score: Any, doc: Document, table: OffsetTable, file: CorpusFile) -> list[Span]:
+def _region(value: dict[str, Any], score: Any, table: OffsetTable, file: CorpusFile) -> list[Span]:
     """One span per label of a region; offsets are corrected if the region's text shows that they count otherwise."""
-    labels = value.get("labels", value.get("hypertextlabels"))
+    labels = value.get("labels") or value.get("hypertextlabels")
     start, end = value.get("start"), value.get("end")
-    offsets = value.get("globalOffsets")
-    if isinstance(offsets, dict):  # of HyperText: `start` and `end` are paths in the HTML
-        start, end = offsets.get("start"), offsets.get("end")
-    if isinstance(start, str) and start.isascii() and start.isdigit() and isinstance(end, str) and len(start) < 10:
-        start, end = int(start), int(end) if end.isascii() and end.isdigit() and len(end) < 10 else None
-    if isinstance(start, str):
-        raise CorpusError(f"this region has an HTML path instead of a character offset: {show(start)}")
+    if "globalOffsets" in value:  # of HyperText: `start` and `end` are paths in the HTML
+        offsets = get(value, "globalOffsets", dict, {})
+        start, end = offsets.get("start", start), offsets.get("end", end)
+    if type(start) is not int or type(end) is not int:
+        start, end = _whole_numbers(start, end)
     if not isinstance(labels, list) or not labels:
         file.lost.count("region without a label not read")
         return []
     spans = [new_span(start, end, label, "result", score) for label in labels]
     surface = value.get("text")
-    if file.options.offsets == "characters" and isinstance(surface, str):
-        if doc.text.startswith(_ADDRESSES) and len(doc.text.split()) == 1:
-            raise CorpusError(f"the task has the address of its text, {doc.text[:60]!r}, not the text itself")
-        first, last, unit = table.locate(spans[0].start, spans[0].end, surface)
-        if unit is not None:
-            how = "found by the region's text" if unit == "search" else f"counted in {unit}"
-            file.lost.count(f"offset corrected: {how}", len(spans))
-            spans = [span._replace(start=first, end=last) for span in spans]
-    return spans
+    if not isinstance(surface, str) or file.options.offsets != "characters":
+        return spans
+    if 0 <= start < end and table.text[start:end] == surface:
+        return spans
+    if table.text.startswith(_ADDRESSES) and len(table.text.split()) == 1:
+        raise CorpusError(f"the task has the address of its text, {table.text[:60]!r}, not the text itself")
+    first, last, unit = table.locate(start, end, surface)
+    if unit is not None:
+        how = "found by the region's text" if unit == "search" else f"counted in {unit}"
+        file.lost.count(f"offset corrected: {how}", len(spans))
+    return [span._replace(start=first, end=last) for span in spans]
+
+
+def _whole_numbers(start: Any, end: Any) -> tuple[Any, Any]:
+    """Offsets that are written as strings of digits; others are returned as they are, for the error message."""
+    if isinstance(start, str) and start.isascii() and start.isdigit() and isinstance(end, str) and len(start) < 10:
+        return int(start), int(end) if end.isascii() and end.isdigit() and len(end) < 10 else None
+    if isinstance(start, str):
+        raise CorpusError(f"this region has an HTML path instead of a character offset: {show(start)}")
+    return start, end
 
 
 def read_labelstudio_min(file: CorpusFile) -> Iterator[Document]:
@@ -176,7 +189,7 @@ def _min_document(row: dict[str, Any], number: int, file: CorpusFile) -> Documen
     table = OffsetTable(doc.text)
     for value in regions.values():
         for region in value:
-            doc.spans += tuple(_region(region, region.get("score"), doc, table, file))
+            doc.spans += tuple(_region(region, region.get("score"), table, file))
     doc.complete = True if "annotation_id" in row or "annotator" in row else None
     doc.meta = count_unread(row, _MIN_KEYS | regions.keys() | {text_key(file)}, file.lost)
     if doc.meta.get(FROM_NAME) == []:

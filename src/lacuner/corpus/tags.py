@@ -85,10 +85,12 @@ def encode(chunks: Iterable[Chunk], length: int, scheme: str = "IOB2") -> list[s
     tags = ["O"] * length
     last_end, last_label = -1, ""
     for start, stop, label in sorted(chunks):
-        for i in range(start + 1, stop - 1):
-            tags[i] = f"{inside}-{label}"
-        tags[stop - 1] = f"{end}-{label}"
-        first = single if stop - start == 1 and single != "I" else begin
+        first = begin
+        if stop - start > 1:
+            tags[start + 1 : stop - 1] = [f"{inside}-{label}"] * (stop - start - 2)
+            tags[stop - 1] = f"{end}-{label}"
+        elif single != "I":
+            first = single
         if scheme == "IOB1" and start == last_end and label == last_label:
             first = "B"
         tags[start] = f"{first}-{label}"
