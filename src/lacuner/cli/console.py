@@ -33,14 +33,23 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def visible(text: str) -> str:
+    """A text for the terminal: labels, names and terms come from files, and must not move the cursor or change colours.
+
+    >>> visible("Mara\\x1b[2J\\rTeel")
+    'Mara␛[2J␍Teel'
+    """
+    return escape_control_characters(text).replace("\r", "␍")
+
+
 def log(text: str) -> None:
     """Print a message to standard error, beside the result."""
-    sys.stderr.write(escape_control_characters(text) + "\n")
+    sys.stderr.write(visible(text) + "\n")
 
 
 def echo(text: str) -> None:
     """Print a line to standard output."""
-    sys.stdout.write(escape_control_characters(text) + "\n")
+    sys.stdout.write(visible(text) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -49,12 +58,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     from rich.markup import escape
     from rich.table import Table
 
-    # labels and terms come from files: they must not move the cursor or change colours
-    cells = [[escape_control_characters(str(cell)) for cell in row] for row in rows]
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    table = Table(
+        title=title and escape(visible(title)), title_justify="left", title_style="bold", box=None, pad_edge=False
+    )
     for i, column in enumerate(columns):
         numeric = all(not row[i] or row[i].replace(",", "").replace(".", "").isdigit() for row in cells)
-        table.add_column(column, justify="right" if numeric and i else "left", overflow="fold")
+        table.add_column(escape(visible(column)), justify="right" if numeric and i else "left", overflow="fold")
     for row in cells:
         table.add_row(*map(escape, row))  # labels come from files: they are text, never markup
     Console(width=None if sys.stdout.isatty() else 200).print(table)
@@ -137,12 +147,13 @@ class CorpusReader:
 
     def _progress_bar(self) -> Progress:
         from rich.console import Console
+        from rich.markup import escape
         from rich.progress import Progress, TextColumn
 
         files = [file for file in (self.path.rglob("*") if self.path.is_dir() else [self.path]) if file.is_file()]
         columns = (*Progress.get_default_columns(), TextColumn("{task.fields[rate]}"))  # the default has the time left
         bar = Progress(*columns, console=Console(stderr=True))
-        bar.add_task(self.path.name, total=sum(file.stat().st_size for file in files) or None, rate="")
+        bar.add_task(escape(visible(self.path.name)), total=sum(file.stat().st_size for file in files) or None, rate="")
         bar.start()
         return bar
 

@@ -34,9 +34,9 @@ from lacuner.cli import (
     serve,
     train,
 )
+from lacuner.cli.console import log
 from lacuner.cli.options import flatten_options
 from lacuner.errors import ConfigError, LacunerError, ProcessLostError
-from lacuner.reporting.html import escape_control_characters
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "check": check.check,
@@ -83,7 +83,7 @@ def explain_interrupt() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         message = "interrupted; the same command continues, and nothing before the last checkpoint is lost"
-        typer.echo(f"lacuner: {message}", err=True)
+        log(f"lacuner: {message}")
         raise typer.Exit(130) from None
 
 
@@ -184,7 +184,7 @@ def main(join: bool = False) -> None:
         with join_launched(sys.argv[1:]) if join else nullcontext():
             app()
     except LacunerError as error:
-        typer.echo(f"lacuner: {escape_control_characters(str(error))}", err=True)
+        log(f"lacuner: {error}")
         sys.exit(1 if isinstance(error, ProcessLostError) else 2)
     except BrokenPipeError:
         sys.stderr.close()  # the program that reads our output has ended

@@ -14,7 +14,6 @@ from lacuner.corpus.streams import open_output
 from lacuner.data import Document, Lost, Span, Where
 from lacuner.errors import CorpusError
 
-
 to_json = json.JSONEncoder(ensure_ascii=False).encode
 """A value as JSON on one line; `json.dumps` would build an encoder for each call."""
 
