@@ -192,6 +192,5 @@ def main(join: bool = False) -> None:
     except OSError as error:
         if error.filename is None or error.errno not in PATH_ERRORS:
             raise
-        path = escape_control_characters(str(error.filename))
-        typer.echo(f"lacuner: {path}: this path cannot be used: {error.strerror}", err=True)
+        log(f"lacuner: {error.filename}: this path cannot be used: {error.strerror}")
         sys.exit(2)
