@@ -19,6 +19,7 @@ from lacuner.scale.engines import ProcessEngine, open_engine
 from lacuner.scale.job import Record, ShardTask, _opened
 from lacuner.scale.run import Progress, ShardedRun
 from lacuner.scale.shards import Corpus, Shard
+from tests.conftest import ROOT
 from tests.scale.word_count import WordCount
 
 TEXTS = [f"Mara met Teel {i} times" + " again" * (i % 3) for i in range(20)]
@@ -186,13 +187,13 @@ from pathlib import Path
 from lacuner.scale.engines import open_engine
 from lacuner.scale.run import ShardedRun
 from lacuner.scale.shards import Corpus
+from tests.conftest import ROOT
 from tests.scale.word_count import WordCount
 
 corpus, out, engine = sys.argv[1:]
 job = WordCount(out + ".log", seconds=0.2)
 ShardedRun(job, Corpus(Path(corpus)), Path(out), 3).run(open_engine(engine, 2))
 """
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def start_run(corpus: Path, out: Path, engine: str) -> subprocess.Popen[bytes]:

@@ -1,0 +1,124 @@
+"""Ray as the engine: the same bytes as one process, also if a worker, a machine or the command itself is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuner.errors import ConfigError
+from lacuner.scale.engines import ProcessEngine, open_engine
+from lacuner.scale.job import _opened
+from lacuner.scale.ray_engine import ENVIRONMENT, RayEngine
+from lacuner.scale.run import Progress, ShardedRun
+from lacuner.scale.shards import Corpus
+from tests.cli.conftest import Run
+from tests.conftest import ROOT
+from tests.scale.test_run import TEXTS, files, new_run, start_run
+from tests.scale.word_count import WordCount
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'lacuner[scale]'")
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(autouse=True)
+def nothing_opened() -> None:
+    _opened.clear()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two machines of one core each, on this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        from ray.cluster_utils import Cluster
+
+        node = {"num_cpus": 1, "include_dashboard": False}
+        cluster = Cluster(initialize_head=True, head_node_args=node)
+        cluster.add_node(**node)
+        patch.setenv("RAY_ADDRESS", cluster.address)
+        yield cluster
+        cluster.shutdown()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(TEXTS) + "\n")
+    return path
+
+
+def test_the_same_bytes_as_one_process(cluster: Any, corpus: Path, tmp_path: Path, run: Run) -> None:
+    new_run(corpus, "whole").run(ProcessEngine(1))
+    job = WordCount(str(tmp_path / "log"), seconds=0.2)
+    new_run(corpus, "out", job).run(open_engine("ray", None))
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    opened = (tmp_path / "log").read_text().split()
+    assert len(opened) == len(set(opened)) == 2, "once per worker"
+    # an error of ours in a worker is one sentence here
+    (tmp_path / "names.tsv").write_text("Mara\tPERSON\n")
+    args = ("annotate", corpus, "--dictionary", "names.tsv", "--on", "ray", "--shard-size", "5")
+    run(*args, "--out", "weak")
+    assert len(list((tmp_path / "weak" / "documents").iterdir())) == 4
+    corpus.write_bytes(b"Mara left\n" * 9 + b"\xff\n")
+    assert "texts.txt:10: this is not utf-8 text" in run(*args, "--out", "bad", status=2).stderr
+
+
+def test_no_cluster_there(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ray.init", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("no answer\nat all")))
+    with pytest.raises(ConfigError, match=r"cannot connect to Ray at ray://127.0.0.1:1: no answer; check --on"):
+        new_run(corpus, "out").run(RayEngine("ray://127.0.0.1:1"))
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced(cluster: Any, corpus: Path, tmp_path: Path) -> None:
+    corpus.write_text("\n".join([*TEXTS[:7], "kill", *TEXTS[7:]]) + "\n")
+    new_run(corpus, "whole", WordCount(str(tmp_path / "whole.log"), kills=0)).run(ProcessEngine(1))
+    new_run(corpus, "out").run(open_engine("ray", None))
+    assert (tmp_path / "out.log.killed").exists()
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_killed_machine_is_replaced(cluster: Any, corpus: Path, tmp_path: Path) -> None:
+    new_run(corpus, "whole").run(ProcessEngine(1))
+    node = cluster.add_node(num_cpus=1)
+    killed: list[int] = []
+
+    def kill_node(progress: Progress) -> None:
+        if not killed:
+            killed.append(progress.done)
+            cluster.remove_node(node, allow_graceful=False)
+
+    job = WordCount(str(tmp_path / "log"), seconds=0.5)
+    run = ShardedRun(job, Corpus(corpus), tmp_path / "out", 3, on_progress=kill_node)
+    run.run(open_engine("ray", None))
+    assert killed and killed[0] < len(TEXTS)
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_killed_command_continues(cluster: Any, corpus: Path, tmp_path: Path) -> None:
+    new_run(corpus, "whole").run(ProcessEngine(1))
+    process = start_run(corpus, tmp_path / "out", "ray")
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(1)  # its workers may still write what they have begun: the same bytes
+    assert 1 <= len(list((tmp_path / "out" / "records").glob("0*.json"))) < 7
+    new_run(corpus, "out").run(open_engine("ray", None))
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_ray_started_by_the_command(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    new_run(corpus, "whole").run(ProcessEngine(1))
+    new_run(corpus, "out").run(open_engine("ray", 2))
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
