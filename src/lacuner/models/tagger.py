@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
 from lacuner.data import Document, Span
 from lacuner.evaluate.threshold import check_threshold
 from lacuner.models.gazetteer import TaggerGazetteer, merge_spans
-from lacuner.models.inference import score_batches
+from lacuner.models.inference import predict_batches
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
 from lacuner.models.types import DecodedSpans, Features, HasThreshold
@@ -77,7 +77,7 @@ class Tagger:
         try:
             if threshold is not None and isinstance(head, HasThreshold):
                 head.threshold = threshold
-            batches = list(score_batches(self.model, features, head.decode))
+            batches = list(predict_batches(self.model, features, head.decode))
         finally:
             if isinstance(head, HasThreshold):
                 head.threshold = own
@@ -115,12 +115,12 @@ def assemble(
     docs: Sequence[Document], sentences: Sentences, spans: DecodedSpans, labels: Sequence[str]
 ) -> Iterator[Document]:
     """Convert spans in words of windows to spans in characters of documents; a window keeps the spans that it owns."""
-    windows = np.array(sentences.windows, dtype=np.int64).reshape(-1, 4)[spans.sentence]
+    windows = _to_array(sentences.windows, 4)[spans.sentence]
     start, end = spans.start + windows[:, 0], spans.end + windows[:, 0]
     owned = (start >= windows[:, 2]) & (start < windows[:, 3])
     document = sentences.document[spans.sentence][owned]
     offsets = offsets_of(np.fromiter((len(doc.words or ()) for doc in docs), dtype=np.int64, count=len(docs)))
-    edges = np.array([edge for doc in docs for edge in doc.words or ()], dtype=np.int64).reshape(-1, 2)
+    edges = _to_array(chain.from_iterable(doc.words or () for doc in docs), 2)
     first = edges[offsets[document] + start[owned], 0]
     last = edges[offsets[document] + end[owned] - 1, 1]
     names = [labels[i] for i in spans.label[owned]]
@@ -128,7 +128,12 @@ def assemble(
     bounds = np.searchsorted(document, np.arange(len(docs) + 1))
     for number, doc in enumerate(docs):
         own = in_characters[bounds[number] : bounds[number + 1]]
-        yield replace(doc, spans=_drop_overlaps(own), rejected=(), unsure=(), complete=None)
+        yield Document(doc.id, doc.text, doc.words, _drop_overlaps(own), meta=doc.meta, where=doc.where)
+
+
+def _to_array(rows: Iterable[tuple[int, ...]], columns: int) -> np.ndarray:
+    """`np.array(rows)`, but three times as fast for many short tuples."""
+    return np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, columns)
 
 
 def _drop_overlaps(spans: list[Span]) -> tuple[Span, ...]:

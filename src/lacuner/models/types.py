@@ -5,7 +5,7 @@ Only inside models are spans counted in words: of one sentence, or of one window
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -170,6 +170,14 @@ class Encoder(TorchModule, Protocol):
 
     def files(self) -> dict[str, bytes]:
         """Files that belong to the encoder (a tokenizer), by name; most encoders have none."""
+
+
+@runtime_checkable
+class HasFastForward(Protocol):
+    """An encoder with a faster forward pass for prediction, on a CPU and without gradients."""
+
+    def fast_forward(self, features: Features) -> Callable[[np.ndarray], tuple[Tensor, Tensor]]:
+        """A function from sentence indices to vectors and mask; vectors equal those of `forward` up to rounding."""
 
 
 @runtime_checkable

@@ -64,6 +64,19 @@ def word_features(words: Sequence[str]) -> Bags:
     return Bags(ids, bags)
 
 
+def select_words(ids: np.ndarray, offsets: np.ndarray, words: np.ndarray) -> Bags:
+    """The features of some of the distinct words.
+
+    >>> bags = word_features(["Mara", "left", "Halden"])
+    >>> chosen = select_words(*bags, np.array([2]))
+    >>> np.array_equal(chosen.ids, word_features(["Halden"]).ids)
+    True
+    """
+    chosen = (words[:, None] * len(GROUPS) + np.arange(len(GROUPS))).ravel()
+    sizes = offsets[chosen + 1] - offsets[chosen]
+    return Bags(ids[run_positions(offsets[chosen], sizes)], offsets_of(sizes))
+
+
 def _characters(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Code points of all words in one row, each word between two boundary marks, and the start of each word."""
     row = np.frombuffer(("\x02" + "\x03\x02".join(words) + "\x03").encode("utf-32-le", "surrogatepass"), dtype="<u4")

@@ -9,7 +9,7 @@ dropout, were compared in speed only. Hashed word bigrams, tried because a Chine
 wikigold, ec and resume.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,8 +20,9 @@ from torch.nn import functional
 
 from lacuner.errors import ConfigError
 from lacuner.models.dropout import check_rate, drop_features
-from lacuner.models.encoders.hashing import GROUPS, word_features
-from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions
+from lacuner.models.encoders.hashing import GROUPS, select_words, word_features
+from lacuner.models.encoders.tiny_prediction import fast_forward
+from lacuner.models.ragged import index_words, offsets_of, pad_rows
 from lacuner.models.types import Batch, Features
 
 # limits on what a model file may ask for, so that no single setting fills the memory
@@ -66,7 +67,7 @@ BASE = TinyConfig(width=160, rows=131_072, feature=96)
 updated; a width of 160 makes training and prediction 1.3 times slower than 128, 192 would make it 1.8 times."""
 
 
-class _Convolution(nn.Module):
+class Convolution(nn.Module):
     """Residual gated convolution over three words."""
 
     def __init__(self, width: int, dropout: float) -> None:
@@ -82,7 +83,7 @@ class _Convolution(nn.Module):
         return vectors + functional.glu(self.linear(windows), dim=-1)
 
 
-class _Attention(nn.Module):
+class Attention(nn.Module):
     """Residual self-attention over the sentence."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
@@ -118,9 +119,9 @@ class TinyEncoder(nn.Module):
         self.table = nn.Parameter(torch.empty(settings.rows, settings.feature))
         nn.init.normal_(self.table, std=0.1)
         self.mix = nn.Linear(len(GROUPS) * settings.feature, 2 * settings.width)
-        self.layers = nn.ModuleList(_Convolution(settings.width, settings.dropout) for _ in range(settings.layers))
+        self.layers = nn.ModuleList(Convolution(settings.width, settings.dropout) for _ in range(settings.layers))
         if settings.heads:
-            self.attention = _Attention(settings.width, settings.heads, settings.dropout)
+            self.attention = Attention(settings.width, settings.heads, settings.dropout)
         self.norm = nn.LayerNorm(settings.width)
 
     @property
@@ -156,19 +157,14 @@ class TinyEncoder(nn.Module):
         arrays = features.arrays
         positions, mask = pad_rows(arrays["offsets"], indices)
         distinct, place = np.unique(arrays["row"][positions[mask]], return_inverse=True)
-        bag = (distinct[:, None] * len(GROUPS) + np.arange(len(GROUPS))).ravel()
-        starts, sizes = arrays["bags"][bag], arrays["bags"][bag + 1] - arrays["bags"][bag]
         words = np.zeros(mask.shape, dtype=np.int64)
         words[mask] = place
-        tensors = {
-            "ids": arrays["ids"][run_positions(starts, sizes)],
-            "bags": np.cumsum(sizes) - sizes,
-            "words": words,
-        }
+        ids, bags = select_words(arrays["ids"], arrays["bags"], distinct)
+        tensors = {"ids": ids, "bags": bags[:-1], "words": words}
         return Batch(torch.from_numpy(mask), {name: torch.from_numpy(array) for name, array in tensors.items()})
 
     def forward(self, batch: Batch) -> Tensor:
-        distinct = self._distinct(batch)
+        distinct = self.embed_words(batch.tensors["ids"], batch.tensors["bags"])
         if not len(distinct):
             distinct = distinct.new_zeros(1, self.width)  # empty sentences only: padding needs a vector
         return self.contextualise(functional.embedding(batch.tensors["words"], distinct), batch.mask)
@@ -183,23 +179,25 @@ class TinyEncoder(nn.Module):
         normed: Tensor = self.norm(vectors)
         return normed
 
-    def _distinct(self, batch: Batch) -> Tensor:
-        """One vector per distinct word of the batch."""
+    def fast_forward(self, features: Features) -> Callable[[np.ndarray], tuple[Tensor, Tensor]]:
+        """The forward pass for prediction (`tiny_prediction.py`)."""
+        return fast_forward(self, features)
+
+    def embed_words(self, ids: Tensor, bags: Tensor) -> Tensor:
+        """One vector per word, from the features of words and the start of each bag of features."""
         settings = self.settings
-        ids: Tensor = batch.tensors["ids"]
         table: Tensor = self.table
         if self.sparse_table is not None and torch.is_grad_enabled():
             rows, ids = torch.unique(ids, return_inverse=True)
             table = functional.embedding(rows, self.table, sparse=True)  # the gradient has only the rows of the batch
-        bags = functional.embedding_bag(ids, table, batch.tensors["bags"], mode="mean")
-        bags = bags.view(-1, len(GROUPS), settings.feature)
+        means = functional.embedding_bag(ids, table, bags, mode="mean").view(-1, len(GROUPS), settings.feature)
         if self.training and settings.word_dropout:
-            dropped = torch.rand(len(bags), device=bags.device) < self.dropout_scale * settings.word_dropout
-            keep = torch.ones(len(bags), len(GROUPS), 1, device=bags.device)
+            dropped = torch.rand(len(means), device=means.device) < self.dropout_scale * settings.word_dropout
+            keep = torch.ones(len(means), len(GROUPS), 1, device=means.device)
             keep[dropped, GROUPS.index("norm")] = 0
-            bags = bags * keep
+            means = means * keep
         rate = self.dropout_scale * settings.feature_dropout
-        return functional.glu(self.mix(drop_features(bags.flatten(1), rate, self.training)), dim=-1)
+        return functional.glu(self.mix(drop_features(means.flatten(1), rate, self.training)), dim=-1)
 
     def config(self) -> dict[str, Any]:
         return {"kind": "tiny", **asdict(self.settings), "pretrained": self.is_pretrained}
