@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lacuner.audit.issues import count_kinds, label_issues
 from lacuner.corpus import read, write
 from lacuner.models.storage import save
+from lacuner.models.tagger import Tagger
 from tests.cli.conftest import Run
 from tests.demo_corpus import demo_corpus
 from tests.models.test_tagger import new_tagger
@@ -19,7 +22,7 @@ SHARDS = ("--on", "processes", "--workers", "1", "--shard-size", "40")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    corpus = demo_corpus().train[:150]
+    corpus = [replace(doc, complete=False) for doc in demo_corpus().train[:150]]
     write(corpus, tmp_path / "texts.jsonl")
     names = {(doc.text[span.start : span.end], span.label) for doc in corpus[:80] for span in doc.spans}
     (tmp_path / "names.tsv").write_text("".join(f"{name}\t{label}\n" for name, label in sorted(names)))
@@ -110,3 +113,19 @@ def test_options_that_do_not_go_together(run: Run, folder: Path, options: list[s
 def test_output_is_a_folder(run: Run, folder: Path) -> None:
     (folder / "file").write_text("")
     assert "--out is a folder: this is a file" in run(*ANNOTATE, "--out", "file", *SHARDS, status=2).stderr
+
+
+def test_audit_labels(run: Run, folder: Path) -> None:
+    """Every issue is one that the model and the labels of its document give, and none is missing."""
+    tagger = new_tagger("span")
+    save(tagger, folder / "run")
+    args = ("audit", "labels", "run", "texts.jsonl", "--workers", "1", "--min-score", "0.2")
+    facts = json.loads(run(*args, "--out", "out", "--shard-size", "40", "--json").stdout)
+    docs = list(read(folder / "texts.jsonl"))
+    candidates = list(Tagger(tagger.model).predict(docs, threshold=0.0009))
+    expected = label_issues(docs, candidates, min_score=0.2)
+    lines = [line for file in sorted((folder / "out" / "issues").iterdir()) for line in file.read_text().splitlines()]
+    assert sorted(json.loads(line)["id"] for line in lines) == sorted(issue.id for issue in expected)
+    assert (facts["documents"], facts["issues"]) == (150, count_kinds(expected))
+    assert sum(facts["issues"].values()) > 10
+    assert "label issues in 150 documents" in run(*args, "--out", "out", "--shard-size", "40").stdout

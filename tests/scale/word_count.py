@@ -26,6 +26,7 @@ class WordCount:
     seconds: float = 0.0
     """Time per group of documents."""
     kills: int = 1
+    output: str = "documents"
     ending: str = ".jsonl"
     forkable: bool = True
 

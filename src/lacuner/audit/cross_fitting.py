@@ -92,13 +92,13 @@ def cross_fit(
         out, data = folder / str(fold), Splits(visible, None, splits.dev)
         tagger = train(options.recipe, data, out, options.config, options.seed, log).tagger
         numbers = np.flatnonzero(fold_of == fold).tolist()
-        predicted = _predict(tagger, [docs[number] for number in numbers])
+        predicted = predict_candidates(tagger, [docs[number] for number in numbers])
         predictions |= dict(zip(numbers, predicted, strict=True))
         if splits.dev:
-            on_dev += _compare_with_dev(_predict(tagger, splits.dev), splits.dev, visible)
+            on_dev += _compare_with_dev(predict_candidates(tagger, splits.dev), splits.dev, visible)
         else:
             held_out.append(count_hidden([docs[number] for number in numbers], predicted, hidden))
-            trained_on.append(count_hidden(others, _predict(tagger, others), hidden))
+            trained_on.append(count_hidden(others, predict_candidates(tagger, others), hidden))
     if splits.dev:
         scores, correct = np.array(on_dev, dtype=float).reshape(-1, 2).T
         calibration, calibrated_on = calibrate_spans(scores, correct > 0), "dev"
@@ -111,7 +111,7 @@ def cross_fit(
     return CrossFit(docs, in_order, calibration, calibrated_on if calibration else "nothing")
 
 
-def _predict(tagger: AnyTagger, docs: Sequence[Document]) -> list[Document]:
+def predict_candidates(tagger: AnyTagger, docs: Sequence[Document]) -> list[Document]:
     """Predictions of the model alone, down to the lowest threshold if it has one."""
     if isinstance(tagger, Tagger):
         if isinstance(tagger.model.head, HasThreshold):

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, echo
 
 from lacuner.cli.console import log, print_json, print_table, read_splits
-from lacuner.cli.options import Dev, Gold, InputOptions, Json, Seed, Settings, to_arguments
+from lacuner.cli.options import (
+    Dev,
+    Gold,
+    InputOptions,
+    Json,
+    Seed,
+    Settings,
+    parse_location,
+    refuse_overwriting,
+    to_arguments,
+)
+from lacuner.cli.shards import ShardOptions, run_in_shards
 from lacuner.data import Splits
 
 if TYPE_CHECKING:
@@ -82,6 +94,43 @@ def _print_audit(audit: SamplingAudit) -> None:
                 f"{training.name}: mean probability of the right label over {len(audit.tracked):,} unlabeled "
                 f"entities: {first:.3f} after the first epoch, {last:.3f} after the last"
             )
+
+
+def labels(
+    run: Annotated[Path, Argument(metavar="RUN", help="Run folder of a model that was trained on other documents.")],
+    weak: Annotated[Path, Argument(metavar="WEAK", parser=parse_location, help="Weak labels to audit.")],
+    out: Annotated[
+        Path,
+        Option("--out", metavar="FOLDER", parser=parse_location, help="Output folder, which the command continues."),
+    ],
+    *,
+    label_precision: Annotated[
+        float, Option(min=0.01, max=0.99, help="Share of the labels that are right, as far as you know.")
+    ] = 0.9,
+    min_score: Annotated[float, Option(min=0, max=1, help="Lowest score of a listed issue.")] = 0.5,
+    json: Json = False,
+    shards: ShardOptions,
+    inputs: InputOptions,
+) -> None:
+    """Find label issues of any number of documents with one model.
+
+    Works in shards (`--on`, default: processes), document by document. The model must not have been trained on the
+    documents. Its scores are not calibrated: they are good for ranking. For a corpus that fits into memory, `lacuner
+    audit issues` trains models of its own and calibrates them.
+    """
+    from lacuner.scale.label_audit import LabelAuditJob
+
+    refuse_overwriting({"--out": out}, weak)
+    job = LabelAuditJob(run.absolute(), label_precision, min_score)
+    summary = run_in_shards(job, weak, out, inputs, replace(shards, on=shards.on or "processes"))
+    counts = summary["counts"]
+    issues = counts.get("issues", {})
+    if json:
+        facts = {"documents": counts["documents"], "labels": counts.get("labels", 0), "issues": issues}
+        print_json({"out": str(out), **facts, "failed": summary["failed"]})
+        return
+    numbers = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in issues.items())
+    echo(f"{sum(issues.values()):,} label issues in {counts['documents']:,} documents: {numbers}\n{out / job.output}")
 
 
 def removed(

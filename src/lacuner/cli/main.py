@@ -55,6 +55,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "distil": distil.distil,
     "bench": bench.bench,
     "audit issues": queue.issues,
+    "audit labels": audit.labels,
     "audit sample": queue.sample,
     "audit export": queue.export_queue,
     "audit import": queue.import_annotations,

@@ -79,6 +79,7 @@ class AnnotateJob:
     forkable: bool
     accuracy: SourceAccuracy | None = None
     """Of the sources, estimated from the beginning of the corpus."""
+    output: str = "documents"
     working_folder: str = field(default_factory=os.getcwd)
 
     @property
@@ -153,7 +154,7 @@ def run_in_shards(job: Job, corpus: Path, out: Path, inputs: InputOptions, optio
         summary = run.run(engine)
     if summary["failed"]:
         log(f"{summary['failed']:,} documents failed; the reasons are in {out / 'failed'}")
-    log(f"wrote {out / 'documents'}: {summary['counts']['documents']:,} documents in {time.monotonic() - start:,.0f} s")
+    log(f"wrote {out / job.output}: {summary['counts']['documents']:,} documents in {time.monotonic() - start:,.0f} s")
     return summary
 
 

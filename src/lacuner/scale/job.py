@@ -39,6 +39,10 @@ class Job(Protocol):
     """What to do with every document of a corpus. It is sent to the workers, and opened once in each of them."""
 
     @property
+    def output(self) -> str:
+        """The folder of output files, inside the output folder: what they contain."""
+
+    @property
     def ending(self) -> str:
         """The ending of output files."""
 
@@ -86,7 +90,7 @@ class ShardTask:
                     add_counts(counts, part)
                     yield from processed
 
-        with open_for_writing(output_file(folder, shard, self.job.ending)) as path:
+        with open_for_writing(folder / self.job.output / f"{shard.name}{self.job.ending}") as path:
             unwritten = work.write(rows(), path)
         failed_file = folder / "failed" / f"{shard.name}.tsv"
         if failures:
@@ -157,11 +161,6 @@ def hash_files(paths: Iterable[Path]) -> dict[str, str]:
             with path.open("rb") as stream:
                 hashes[str(path)] = hashlib.file_digest(stream, "sha256").hexdigest()
     return hashes
-
-
-def output_file(folder: Path, shard: Shard, ending: str) -> Path:
-    """The output of a shard."""
-    return folder / "documents" / f"{shard.name}{ending}"
 
 
 def _record_file(folder: Path, name: str) -> Path:

@@ -27,6 +27,7 @@ class PredictJob:
     on_long: str = "window"
     gazetteer: bool = True
     dictionary: tuple[Path, ...] = ()
+    output: str = "documents"
     forkable: bool = False
 
     @property

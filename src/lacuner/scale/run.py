@@ -1,6 +1,7 @@
 """Run a job over a corpus in shards: cut, run what is missing, merge the counts.
 
-The output folder has `manifest.json` (the job and the shards), `documents/` (one file per shard), `failed/` (documents
+The output folder has `manifest.json` (the job and the shards), `documents/`, or another folder
+that the job names (one file per shard), `failed/` (documents
 that could not be processed, with the reason), `records/` (the counts of each shard) and `summary.json`. It contains no
 times, so two runs are equal byte for byte, whatever the engine and the number of workers.
 """
@@ -132,8 +133,8 @@ class ShardedRun:
         for row in (previous or {}).get("shards", ()):
             name = row["name"]
             if name not in names and name.isdigit():
-                ending = self.job.ending
-                for file in (f"records/{name}.json", f"documents/{name}{ending}", f"failed/{name}.tsv"):
+                output = f"{self.job.output}/{name}{self.job.ending}"
+                for file in (f"records/{name}.json", output, f"failed/{name}.tsv"):
                     (self.out / file).unlink(missing_ok=True)
         write_json(self.out / "manifest.json", {**facts, "shards": rows}, indent=1)
 
