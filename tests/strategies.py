@@ -1,4 +1,4 @@
-"""Documents that try to break things."""
+"""Documents that try to break things, and the formats that they are written in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,30 @@ from hypothesis import strategies as st
 from lacuner.corpus.words import split_words
 from lacuner.data import Document, Span, sort_spans
 
+ENDINGS = {
+    "jsonl": ".jsonl",
+    "conll": ".conll",
+    "tokens": ".jsonl",
+    "txt": ".txt",
+    "spacy": ".spacy",
+    "labelstudio": ".json",
+    "labelstudio_min": ".json",
+    "prodigy": ".jsonl",
+    "argilla": ".json",
+    "argilla_v1": ".jsonl",
+    "doccano": ".jsonl",
+    "doccano_entities": ".jsonl",
+    "spacy2": ".json",
+    "parquet": ".parquet",
+    "huggingface": ".parquet",
+    "brat": ".ann",
+    "pubtator": ".pubtator",
+    "bioc": ".xml",
+    "bioc_json": ".json",
+    "webanno": ".tsv",
+    "conllu": ".conllu",
+}
+"""The ending with which each format is written in the tests that cover all of them; brat's is a folder."""
 # combining mark, ZWJ emoji, CRLF, NBSP, line separator, right to left, dotted I, sharp s, CJK, Indic, Thai
 NASTY = [
     "é",

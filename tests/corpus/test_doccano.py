@@ -40,6 +40,24 @@ def test_the_form_with_entities_and_relations(read_sample: ReadSample) -> None:
     assert sample.lost.counts == {"relation not read": 1}
 
 
+def test_the_form_with_entities_is_written(tmp_path: Path) -> None:
+    doc = Document("7", TEXT, spans=(Span(0, 9, "PERSON"),), meta={"url": "x", "relations": []}, complete=True)
+    lost = write([doc, Document("8", "Nobody.")], tmp_path / "x.jsonl", format="doccano_entities")
+    first, second = map(json.loads, (tmp_path / "x.jsonl").read_text().splitlines())
+    assert first == {
+        "id": "7",
+        "text": TEXT,
+        "entities": [{"id": 1, "label": "PERSON", "start_offset": 0, "end_offset": 9}],
+        "relations": [],
+        "url": "x",
+        "Comments": [],
+    }
+    assert second["entities"] == []
+    reasons = {"complete or not: not written": 1, "meta not written: doccano uses this key": 1}
+    assert lost.counts == reasons
+    assert [doc.spans for doc in read(tmp_path / "x.jsonl")] == [doc.spans, ()]
+
+
 def test_old_exports_say_labels(read_sample: ReadSample) -> None:
     sample = read_sample({"text": TEXT, "labels": [[0, 9, "PERSON"]]})
     assert (sample.format, sample.surfaces()) == ("doccano", [[("Mara Teel", "PERSON")]])

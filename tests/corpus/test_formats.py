@@ -19,7 +19,13 @@ DOCS = [
     Document("b", "Nobody left.", complete=True),
 ]
 # written by another format's rules, or not distinguishable from it
-SAME = {"tokens": "jsonl", "argilla_v1": "argilla", "huggingface": "parquet", "txt": None}
+SAME = {
+    "tokens": "jsonl",
+    "argilla_v1": "argilla",
+    "doccano_entities": "doccano",
+    "huggingface": "parquet",
+    "txt": None,
+}
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -1,13 +1,18 @@
 """Other tools' own libraries read what we write, and we read what they write: the same spans.
 
 They are not part of `make setup`, because some are heavy. To run these tests, install datasets, label-studio-sdk,
-argilla, bioc and conllu into an environment of their own, beside pytest, regex, zstandard, pyarrow and spaCy, and run
-this file with `--noconftest`.
+argilla, bioc, conllu, pybrat and doccano-transformer into an environment of their own, beside pytest, regex, zstandard,
+pyarrow and spaCy, and run this file with `--noconftest`. `docs/formats.md` has the versions of the last run.
+
+No library on PyPI reads WebAnno TSV 3: dkpro-cassis has only the XML and JSON of UIMA, pycaprio only INCEpTION's API.
+doccano-client needs a server, and an old version of pydantic.
 """
 
 from __future__ import annotations
 
 import json
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +153,33 @@ def test_pubtator(tmp_path: Path) -> None:
     with (tmp_path / "theirs").open("w", encoding="utf-8") as stream:
         pubtator.dump(documents, stream)
     assert surfaces(list(read(tmp_path / "theirs", format="pubtator"))) == SURFACES
+
+
+def test_brat(tmp_path: Path) -> None:
+    pybrat = pytest.importorskip("pybrat.parser")
+    write(DOCS, tmp_path / "ours", format="brat")
+    examples = sorted(pybrat.BratParser().parse(tmp_path / "ours"), key=lambda example: str(example.id))
+    assert [example.text for example in examples] == [doc.text for doc in DOCS]
+    theirs = [
+        sorted((entity.start, entity.mention, entity.type) for entity in example.entities) for example in examples
+    ]
+    assert [[(mention, label) for _, mention, label in entities] for entities in theirs] == SURFACES
+
+
+def test_doccano_transformer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # it imports a function of spaCy 2, which it needs for another format only
+    old_spacy = types.ModuleType("spacy.gold")
+    old_spacy.biluo_tags_from_offsets = None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "spacy.gold", old_spacy)
+    datasets = pytest.importorskip("doccano_transformer.datasets")
+    spaced = [Document("1", "Mara Teel left Halden .", spans=DOCS[0].spans), Document("2", "Nobody left")]
+    write(spaced, tmp_path / "ours.jsonl", format="doccano")
+    lines = (tmp_path / "ours.jsonl").read_text(encoding="utf-8").replace('"label":', '"labels":')  # as in old exports
+    (tmp_path / "labels.jsonl").write_text(lines, encoding="utf-8")
+    converted = list(datasets.NERDataset.from_jsonl(str(tmp_path / "labels.jsonl")).to_conll2003(str.split))
+    (tmp_path / "theirs.conll").write_text("".join(row["data"] for row in converted), encoding="utf-8")
+    assert surfaces(list(read(tmp_path / "theirs.conll"))) == SURFACES[:1], "it leaves out documents without spans"
+    assert surfaces(list(read(tmp_path / "labels.jsonl"))) == [SURFACES[0], []]
 
 
 def test_conllu(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from lacuner.annotate.patterns import read_patterns
 from lacuner.corpus import FORMATS, read
 from lacuner.errors import LacunerError
 from tests.annotate.knowledge.test_readers import ENDINGS as KNOWLEDGE_ENDINGS
-from tests.hostile.test_readers import ENDINGS as CORPUS_ENDINGS
 from tests.hostile.test_readers import SAMPLE
+from tests.strategies import ENDINGS as CORPUS_ENDINGS
 
 SEEDS = Path(__file__).parent / "seeds"
 

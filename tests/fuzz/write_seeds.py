@@ -10,7 +10,8 @@ from lacuner.corpus import FORMATS, write
 from lacuner.review.decisions import Decision, Edit, text_hash
 from tests.annotate.knowledge.test_readers import SEEDS as KNOWLEDGE
 from tests.fuzz.targets import QUEUE_FILES, SEEDS, model_files, scratch
-from tests.hostile.test_readers import ENDINGS, SAMPLE
+from tests.hostile.test_readers import SAMPLE
+from tests.strategies import ENDINGS
 
 GAZETTEERS = {
     "tsv": "surface\tlabel\tweight\tid\nHalden\tLOC\t0.5\tQ1\nMara Teel\tPER\t\t\n",

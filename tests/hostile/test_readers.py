@@ -18,29 +18,8 @@ from lacuner.corpus import FORMATS, read, write
 from lacuner.corpus.reader import span_problem
 from lacuner.data import Document, Span
 from lacuner.errors import CorpusError
+from tests.strategies import ENDINGS
 
-ENDINGS = {
-    "jsonl": ".jsonl",
-    "conll": ".conll",
-    "tokens": ".jsonl",
-    "txt": ".txt",
-    "spacy": ".spacy",
-    "labelstudio": ".json",
-    "labelstudio_min": ".json",
-    "prodigy": ".jsonl",
-    "argilla": ".json",
-    "argilla_v1": ".jsonl",
-    "doccano": ".jsonl",
-    "spacy2": ".json",
-    "parquet": ".parquet",
-    "huggingface": ".parquet",
-    "brat": ".ann",
-    "pubtator": ".pubtator",
-    "bioc": ".xml",
-    "bioc_json": ".json",
-    "webanno": ".tsv",
-    "conllu": ".conllu",
-}
 SAMPLE = [
     Document("a", "Mara Teel left Halden.", spans=(Span(0, 9, "PER"), Span(15, 21, "LOC")), complete=True),
     Document("b", "Ünïcode 北京 straße", spans=(Span(8, 10, "LOC"),), unsure=(Span(11, 17, ""),)),
@@ -273,7 +252,11 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return result
 
 
-ROWS = [name for name, known in FORMATS.items() if known.matches_row or name in ("jsonl", "tokens", "argilla_v1")]
+ROWS = [
+    name
+    for name, known in FORMATS.items()
+    if known.matches_row or name in ("jsonl", "tokens", "argilla_v1", "doccano_entities")
+]
 
 
 @pytest.mark.parametrize("name", ROWS)

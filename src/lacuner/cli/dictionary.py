@@ -25,6 +25,9 @@ def build(
         list[str] | None,
         Option("--class", metavar="CLASS=LABEL", help="Label of a class; others are skipped. Repeatable."),
     ] = None,
+    subclasses: Annotated[
+        bool, Option("--subclasses", help="Wikidata's dump: also items of the classes' subclasses; reads it twice.")
+    ] = False,
     label: Annotated[str | None, Option(help="Label of all entries, or of rows of a table that have none.")] = None,
     language: Annotated[
         list[str] | None, Option(metavar="TAG", help="Language to keep, e.g. en. Repeatable. Default: all.")
@@ -56,10 +59,12 @@ def build(
     if out.suffix.lower() not in (".tsv", ".tab"):
         raise ConfigError("a gazetteer is written as TSV: use the ending .tsv", file=out)
     refuse_overwriting({"--out": out}, *files)
+    if subclasses and not classes:
+        raise ConfigError("--subclasses needs the classes whose subclasses count: give --class CLASS=LABEL")
     labels = parse_pairs(classes or [], "--class", "CLASS=LABEL") or None
     names = NameFilter(language or (), kind or DEFAULT_KINDS, min_length, max_length, keep_common, keep_numbers)
     wanted = frozenset(labels or ())
-    sources = [KnowledgeFile(file, encoding, wanted, sheet, label) for file in files]
+    sources = [KnowledgeFile(file, encoding, wanted, sheet, label, subclasses) for file in files]
     report = build_gazetteer(sources, out, labels=labels, names=names, format=format)
     for problem in report.problems[:PROBLEMS_SHOWN]:
         log(str(problem))

@@ -25,7 +25,7 @@ from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 
 _SPAN_KEYS = ("entities", "label", "labels")
-_RESERVED = frozenset({"id", "text", "relations", *_SPAN_KEYS})
+_RESERVED = frozenset({"id", "text", "relations", "Comments", *_SPAN_KEYS})
 
 
 def is_doccano(row: Any) -> bool:
@@ -72,7 +72,25 @@ def write_doccano(docs: Iterable[Document], path: Path, lost: Lost, scheme: str 
 
 
 def _row(doc: Document, lost: Lost) -> dict[str, Any]:
+    return {"id": doc.id, "text": doc.text, "label": [span.key for span in doc.spans], **_meta(doc, lost)}
+
+
+def write_doccano_entities(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+    """Write the form with `entities`, which doccano exports and imports in a project with relations."""
+    write_lines(path, (_row_with_entities(doc, lost) for doc in docs))
+
+
+def _row_with_entities(doc: Document, lost: Lost) -> dict[str, Any]:
+    entities = [
+        {"id": number, "label": span.label, "start_offset": span.start, "end_offset": span.end}
+        for number, span in enumerate(doc.spans, 1)
+    ]
+    return {"id": doc.id, "text": doc.text, "entities": entities, "relations": [], **_meta(doc, lost), "Comments": []}
+
+
+def _meta(doc: Document, lost: Lost) -> dict[str, Any]:
+    """Metadata as columns of their own; counts everything that doccano cannot express."""
     count_unwritten(doc, lost, "meta")
     meta = {key: value for key, value in doc.meta.items() if key not in _RESERVED}
     lost.count("meta not written: doccano uses this key", len(doc.meta) - len(meta))
-    return {"id": doc.id, "text": doc.text, "label": [span.key for span in doc.spans], **meta}
+    return meta

@@ -58,6 +58,7 @@ FORMATS: dict[str, Format] = {
     "argilla": Format((), argilla.read_argilla, argilla.write_argilla, argilla.is_argilla),
     "argilla_v1": Format((), argilla.read_argilla, argilla.write_argilla_v1),
     "doccano": Format((), doccano.read_doccano, doccano.write_doccano, doccano.is_doccano),
+    "doccano_entities": Format((), doccano.read_doccano, doccano.write_doccano_entities),
     "spacy2": Format((), spacy2.read_spacy2, spacy2.write_spacy2, spacy2.is_spacy2),
     "parquet": Format((".parquet",), parquet.read_parquet, parquet.write_parquet, matches=parquet.is_parquet),
     "huggingface": Format((".arrow",), parquet.read_parquet, parquet.write_data_set, matches=parquet.is_data_set),

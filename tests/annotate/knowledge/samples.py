@@ -6,25 +6,31 @@ import json
 from typing import Any
 
 
+def _statement(subject: str, property: str, number: int, name: str) -> dict[str, Any]:
+    value = {"entity-type": "item", "numeric-id": int(name[1:]), "id": name}
+    snak = {"snaktype": "value", "property": property, "datavalue": {"value": value, "type": "wikibase-entityid"}}
+    snak["datatype"] = "wikibase-item"
+    return {"mainsnak": snak, "type": "statement", "id": f"{subject}${number}", "rank": "normal"}
+
+
 def wikidata_item(id: str, labels: dict[str, str], aliases: dict[str, list[str]], *classes: str) -> dict[str, Any]:
     """An item as it is in the JSON dump."""
-
-    def statement(number: int, name: str, rank: str = "normal") -> dict[str, Any]:
-        value = {"entity-type": "item", "numeric-id": int(name[1:]), "id": name}
-        snak = {"snaktype": "value", "property": "P31", "datavalue": {"value": value, "type": "wikibase-entityid"}}
-        snak["datatype"] = "wikibase-item"
-        return {"mainsnak": snak, "type": "statement", "id": f"{id}${number}", "rank": rank}
-
     return {
         "type": "item",
         "id": id,
         "labels": {tag: {"language": tag, "value": text} for tag, text in labels.items()},
         "descriptions": {"en": {"language": "en", "value": "not a name"}},
         "aliases": {tag: [{"language": tag, "value": t} for t in texts] for tag, texts in aliases.items()} or [],
-        "claims": {"P31": [statement(n, name) for n, name in enumerate(classes)]} if classes else [],
+        "claims": {"P31": [_statement(id, "P31", n, name) for n, name in enumerate(classes)]} if classes else [],
         "sitelinks": {},
         "lastrevid": 1,
     }
+
+
+def wikidata_subclass(id: str, parent: str) -> dict[str, Any]:
+    """A class below another one, as it is in the JSON dump."""
+    claims = {"P279": [_statement(id, "P279", 0, parent)]}
+    return {**wikidata_item(id, {"en": f"kind {id}"}, {}), "claims": claims}
 
 
 ITEMS = [

@@ -59,6 +59,31 @@ def test_wikidata_dumps(tmp_path: Path, name: str) -> None:
     assert german == {("Bram Oster", "LOC", "Q104"), ("Bram Oster", "PER", "Q104"), ("Mara Teel", "PER", "Q102")}
 
 
+def test_subclasses_in_wikidata(tmp_path: Path) -> None:
+    """A class counts with everything below it, however deep, whatever the order of lines; cycles do no harm."""
+    town = samples.wikidata_item("Q201", {"en": "Vorn"}, {}, "Q3957")
+    hamlet = samples.wikidata_item("Q202", {"en": "Lesk"}, {}, "Q5084")
+    person = samples.wikidata_item("Q203", {"en": "Mara Teel"}, {}, "Q5")
+    deeper, middle, top = (
+        samples.wikidata_subclass(*pair) for pair in (("Q5084", "Q3957"), ("Q3957", "Q486972"), ("Q486972", "Q5084"))
+    )
+    lines = ",\n".join(map(json.dumps, (town, deeper, hamlet, middle, person, top)))
+    file = tmp_path / "dump.json"
+    file.write_text(f"[\n{lines}\n]\n")
+    classes = {"Q486972": "LOC"}
+    with pytest.raises(GazetteerError, match="of another class"):
+        build(file, classes=classes)
+    source = KnowledgeFile(file, wanted=frozenset(classes), subclasses=True)
+    report = build_gazetteer([source], tmp_path / "x.tsv", labels=classes)
+    assert (report.entries, report.skipped["of another class"]) == ({"LOC": 2}, 4)
+
+
+def test_old_wikidata_dumps_have_only_the_number_of_a_class(tmp_path: Path) -> None:
+    file = tmp_path / "dump.json"
+    file.write_text("[\n" + json.dumps(samples.ITEMS[0]).replace(', "id": "Q515"', "") + "\n]\n")
+    assert build(file, classes={"Q515": "LOC"}, languages=("en",)) == CITIES
+
+
 def test_sparql_results_and_tables(tmp_path: Path) -> None:
     entity = "http://www.wikidata.org/entity/"
     (tmp_path / "query.csv").write_text(f"item,itemLabel,alias,class\n{entity}Q1,Halden,Hald,{entity}Q515\n")

@@ -54,6 +54,8 @@ class KnowledgeFile:
     """Name of a sheet, in spreadsheets."""
     label: str | None = None
     """Label of rows that have none, in tables."""
+    subclasses: bool = False
+    """Whether items of subclasses count, too, in Wikidata's dump; ontologies and thesauri always include them."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Concepts and rows that the reader skipped, by reason."""
     problems: list[GazetteerError] = field(default_factory=list)
@@ -92,14 +94,18 @@ def add_ancestors(read: Reader, file: KnowledgeFile) -> Iterator[Concept]:
             children.setdefault(parent, []).append(concept.id)
     above: dict[str, set[str]] = {}
     for ancestor in file.wanted:
-        for id in _descendants(ancestor, children):
+        for id in find_descendants(ancestor, children):
             above.setdefault(id, set()).add(ancestor)
     for concept in read(file):
         yield concept._replace(classes={*concept.classes, *above.get(concept.id, ()), concept.id})
 
 
-def _descendants(id: str, children: dict[str, list[str]]) -> set[str]:
-    """All concepts below a concept, by a search without recursion: hostile files have cycles and long chains."""
+def find_descendants(id: str, children: dict[str, list[str]]) -> set[str]:
+    """All concepts below a concept, by a search without recursion: hostile files have cycles and long chains.
+
+    >>> sorted(find_descendants("A", {"A": ["B"], "B": ["C", "A"]}))
+    ['B', 'C']
+    """
     seen = {id}
     queue = [id]
     while queue:
