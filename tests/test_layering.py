@@ -24,6 +24,7 @@ LAYERS = [
     {"data"},
     {"errors"},
     {"atomic", "processes"},
+    {"mapped"},
     {"config"},
     {"reporting"},
     {"corpus"},

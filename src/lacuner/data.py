@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 Words = tuple[tuple[int, int], ...]
 """The words of a document as character ranges, in order and without overlap."""
@@ -151,8 +151,18 @@ def sort_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(sorted(spans, key=lambda span: (span.start, -span.end, span.label)))
 
 
+@runtime_checkable
+class HasLabels(Protocol):
+    """Documents whose entity types are known without reading all of them."""
+
+    @property
+    def labels(self) -> list[str]: ...
+
+
 def labels_of(docs: Iterable[Document]) -> list[str]:
     """The entity types that occur in the documents, sorted."""
+    if isinstance(docs, HasLabels):
+        return docs.labels
     return sorted({span.label for doc in docs for span in doc.spans})
 
 

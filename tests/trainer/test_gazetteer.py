@@ -77,7 +77,7 @@ def test_labels_that_look_alike_are_a_question(one: str, other: str) -> None:
     for data, gazetteer in (({"weak": [doc(one)], "gold": [doc(other)]}, ()), ({"weak": [doc(one)]}, (other,))):
         with pytest.raises(ConfigError, match=rf"uses {other}, weak uses {one}: .* add --map {other}={one}"):
             check_labels(data, gazetteer)
-    assert not check_labels({"weak": [doc(one)], "gold": rename_labels([doc(other)], {other: one})})
+    assert not check_labels({"weak": [doc(one)], "gold": list(rename_labels([doc(other)], {other: one}))})
 
 
 def test_a_label_that_only_one_input_has_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
@@ -172,3 +173,16 @@ def read_splits(files: Mapping[str, Iterable[Path] | None], inputs: InputOptions
             splits.setdefault(role, []).extend(share_ranges(reader))
             reader.log_lost(role)
     return splits
+
+
+def hash_corpus(path: Path, inputs: InputOptions) -> str:
+    """Hash of a file, or of all files of a folder, and of the options that decide how they are read."""
+    digest = hashlib.sha256(" ".join(inputs.arguments()).encode())
+    try:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                with file.open("rb") as stream:
+                    digest.update(hashlib.file_digest(stream, "sha256").digest())
+    except OSError as error:
+        raise CorpusError(f"cannot read this file: {error.strerror}", file=path) from error
+    return digest.hexdigest()

@@ -1,6 +1,5 @@
 """`lacuner pretrain`: domain-adaptive pre-training of an encoder."""
 
-import hashlib
 from collections.abc import Iterator
 from functools import partial
 from json import loads
@@ -9,10 +8,9 @@ from typing import Annotated
 
 from typer import Argument, echo
 
-from lacuner.cli.console import CorpusReader, log, print_json
+from lacuner.cli.console import CorpusReader, hash_corpus, log, print_json
 from lacuner.cli.options import Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
 from lacuner.data import Document
-from lacuner.errors import CorpusError
 
 
 def pretrain(
@@ -40,7 +38,9 @@ def pretrain(
     pretrain_config = load_config(PretrainConfig, config, settings)
     names = [path.name.split(".")[0] for path in corpus]
     sources = [
-        TextSource(name if names.count(name) == 1 else str(path), partial(_read, path, inputs), _hash(path, inputs))
+        TextSource(
+            name if names.count(name) == 1 else str(path), partial(_read, path, inputs), hash_corpus(path, inputs)
+        )
         for name, path in zip(names, corpus, strict=True)
     ]
     result = pretrain_sources(sources, out, pretrain_config, seed, log)
@@ -84,16 +84,3 @@ def _draw_curves(run: Path) -> None:
         Panel("perplexity on held-out text", partial(draw, series, held_out)),
     ]
     write_figures([Figure("learning_curves", "Learning curves", "", panels, styles)], run)
-
-
-def _hash(path: Path, inputs: InputOptions) -> str:
-    """Hash of a file, or of all files of a folder, and of the options that decide how they are read."""
-    digest = hashlib.sha256(" ".join(inputs.arguments()).encode())
-    try:
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file():
-                with file.open("rb") as stream:
-                    digest.update(hashlib.file_digest(stream, "sha256").digest())
-    except OSError as error:
-        raise CorpusError(f"cannot read this file: {error.strerror}", file=path) from error
-    return digest.hexdigest()

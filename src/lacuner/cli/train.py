@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option, echo
 
-from lacuner.cli.console import log, print_json, print_table, read_splits
+from lacuner.atomic import STANDARD_STREAM
+from lacuner.cli.console import CorpusReader, hash_corpus, log, print_json, print_table
 from lacuner.cli.options import Dev, Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile, parse_pairs
-from lacuner.data import Splits
+from lacuner.corpus.words import share_ranges
+from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -51,6 +54,17 @@ def train(
     ] = None,
     encoder: Encoder = None,
     from_: Annotated[Path | None, Option("--from", metavar="RUN", help="Run to start from (`finetune`).")] = None,
+    stream: Annotated[
+        bool | None,
+        Option(
+            "--stream/--no-stream",
+            help="Read weak documents from disk while training, or keep them in memory. Default: from disk if there "
+            "are more than 200,000.",
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, Option(metavar="DIR", help="Folder for documents prepared on disk. Default: OUT/prepared.")
+    ] = None,
     seed: Seed = 1,
     config: SettingsFile = None,
     set_: Settings = None,
@@ -61,7 +75,6 @@ def train(
 
     After training on weak labels, the entities that the model found but the labels miss are listed.
     """
-    from lacuner.trainer.labels import rename_labels
     from lacuner.trainer.train import load_recipe_config
     from lacuner.trainer.train import train as train_documents
 
@@ -71,7 +84,7 @@ def train(
     if getattr(recipe_config, "start", "") is None:  # it would continue another run; checked before anything is read
         raise ConfigError(f"recipe `{recipe}` needs --from RUN")
     names = parse_pairs(map_ or [], "--map", "LABEL=LABEL")
-    splits = {role: rename_labels(docs, names) for role, docs in read_splits(files, inputs).items()}
+    splits = _read_documents(files, inputs, names, recipe, (stream, cache or out / "prepared"))
     gazetteer = _find_gazetteer(dictionary, weak, names)
     trained = train_documents(recipe, Splits(**splits), out, recipe_config, seed, log, gazetteer=gazetteer)
     issues, model_folder, comparison = trained.label_issues, trained.run.model_folder, trained.comparison
@@ -79,8 +92,9 @@ def train(
         facts = {"run": str(out), "recipe": trained.run.identity["recipe"], "model": str(model_folder)}
         counts = {}
         if issues is not None:
-            counts = {"labels_given": issues.labels, "missing": len(issues.missing)}
-            counts |= {"names": len(issues.missing_names()), "doubtful": len(issues.doubtful)}
+            missing = len(issues.missing) + issues.unlisted_missing
+            counts = {"labels_given": issues.labels, "missing": missing, "names": len(issues.missing_names())}
+            counts["doubtful"] = len(issues.doubtful) + issues.unlisted_doubtful
         scores = {row.system: {**row.count.as_json(), "low": row.low, "high": row.high} for row in comparison or ()}
         facts |= {"gazetteer_entries": len(gazetteer)} if gazetteer is not None else {}
         print_json({**facts, "labels": trained.tagger.labels, **counts, **({"scores": scores} if scores else {})})
@@ -97,6 +111,42 @@ def train(
             "and train again with --gold or --dev (into a new --out)."
         )
     echo(f"model: {model_folder}")
+
+
+def _read_documents(
+    files: Mapping[str, list[Path] | None],
+    inputs: InputOptions,
+    names: Mapping[str, str],
+    recipe: str,
+    storage: tuple[bool | None, Path],
+) -> dict[str, Sequence[Document]]:
+    """The documents of each role that has files; `storage` says whether weak ones are stored on disk, and where."""
+    from lacuner.trainer.labels import rename_labels
+    from lacuner.trainer.streaming import can_stream, check_stream, keep_or_store
+
+    stream, folder = storage
+    if stream:
+        check_stream(recipe)
+    if STANDARD_STREAM in (files["weak"] or ()):
+        if stream:
+            raise ConfigError("--stream needs files: standard input cannot be read again when a run resumes")
+        stream = False
+
+    def read(role: str) -> Iterator[Document]:
+        for path in files[role] or ():
+            reader = CorpusReader(path, inputs, complete=role in ("gold", "dev"))
+            yield from rename_labels(reader, names)
+            reader.log_lost(role)
+
+    splits: dict[str, Sequence[Document]] = {}
+    for role in [role for role, paths in files.items() if paths]:
+        if role == "weak" and stream is not False and can_stream(recipe):
+            sources = [hash_corpus(path, inputs) for path in files[role] or ()]
+            settings = [f"{old}={new}" for old, new in sorted(names.items())]
+            splits[role] = keep_or_store(partial(read, role), folder, [*sources, *settings], stream, log)
+        else:
+            splits[role] = list(share_ranges(read(role)))
+    return splits
 
 
 def _find_gazetteer(
@@ -169,17 +219,21 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
     from lacuner.techniques.label_issues import context
 
     names = issues.missing_names()
+    missing, doubtful_labels = len(issues.missing) + issues.unlisted_missing, len(issues.doubtful)
+    doubtful_labels += issues.unlisted_doubtful
     echo(
-        f"{issues.labels:,} labeled entities. The model found {len(issues.missing):,} unlabeled mentions "
-        f"({len(names):,} distinct names) and disagrees with {len(issues.doubtful):,} labels."
+        f"{issues.labels:,} labeled entities. The model found {missing:,} unlabeled mentions "
+        f"({len(names):,} distinct names) and disagrees with {doubtful_labels:,} labels."
     )
-    learned = len(issues.doubtful) <= MANY_DOUBTFUL * issues.labels
+    if issues.unlisted_missing or issues.unlisted_doubtful:
+        echo(f"Only the {len(issues.missing):,} and {len(issues.doubtful):,} with the highest scores are listed.")
+    learned = doubtful_labels <= MANY_DOUBTFUL * issues.labels
     if not learned:
         echo(
             "The model predicts hardly any of the labeled entities: it has not learned them. Train longer "
             "(--set train.epochs=...) or with more labels; label_issues.jsonl should be ignored until then."
         )
-    elif len(issues.missing) < FEW_MISSING * issues.labels:
+    elif missing < FEW_MISSING * issues.labels:
         echo(
             "The model found almost no new mentions. Either few labels are missing, or it memorised the labeled names; "
             "then pre-training on more text helps (`lacuner pretrain`)."

@@ -192,6 +192,30 @@ def as_line(doc: Document) -> str:
     return to_json(row) + "\n"
 
 
+def document_from_line(line: bytes) -> Document:
+    """The document of a line that `as_line` wrote. The line is not checked: for files of other people see `read_jsonl`.
+
+    >>> doc = Document("1", "Mara left", words=((0, 4), (5, 9)), spans=(Span(0, 4, "PER"),))
+    >>> document_from_line(as_line(doc).encode()) == doc
+    True
+    """
+    row = json.loads(line)
+    words = row.get("words")
+    spans, rejected, unsure = (
+        tuple([Span(**entry) for entry in row.get(state, ())]) for state in ("spans", "rejected", "unsure")
+    )
+    return Document(
+        row["id"],
+        row["text"],
+        None if words is None else tuple([(start, end) for start, end in words]),
+        spans,
+        rejected,
+        unsure,
+        row.get("complete"),
+        row.get("meta", {}),
+    )
+
+
 def write_tokens(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
     """Write `tokens` and `ner_tags`; `text` only if the tokens do not determine it."""
     with open_output(path) as stream:

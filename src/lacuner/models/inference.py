@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lacuner.mapped import release_pages
 from lacuner.models.model import AnyModel, Model
 from lacuner.models.ragged import offsets_of, pad_rows
 from lacuner.models.types import Features, HasFastForward
@@ -18,6 +19,8 @@ MAX_PADDING = 64
 another batch."""
 FAST_FROM = 2048
 """Words of a corpus from which an encoder's forward pass for prediction pays: its preparation takes a millisecond."""
+BLOCK = 1 << 18
+"""Sentences that are sorted by length together; of a mapped corpus, about as many are in memory at a time."""
 
 T = TypeVar("T")
 
@@ -56,18 +59,22 @@ def infer_batches(
 ) -> Iterator[tuple[np.ndarray, T]]:
     """Call `compute` on batches of sentence indices, in evaluation mode and without gradients.
 
-    Sentences of similar length share a batch (see `budget_batches`). Only `sentences` are visited, if given. Yields
-    each batch of indices with its result; afterwards the model is back in the mode that it was in.
+    Sentences of similar length share a batch (see `budget_batches`); a large corpus is read block by block. Only
+    `sentences` are visited, if given. Yields each batch of indices with its result; afterwards the model is back in the
+    mode that it was in.
     """
     sentences = np.arange(len(features)) if sentences is None else sentences
-    order = sentences[np.argsort(features.costs[sentences], kind="stable")]
     was_training = model.training
     model.eval()
     try:
-        for indices in budget_batches(features.costs, order, BUDGET, max_padding):
-            with torch.no_grad():  # not inference mode: CRF marginals are gradients
-                result = compute(indices)
-            yield indices, result
+        for start in range(0, len(sentences), BLOCK):
+            block = sentences[start : start + BLOCK]
+            order = block[np.argsort(features.costs[block], kind="stable")]
+            for indices in budget_batches(features.costs, order, BUDGET, max_padding):
+                with torch.no_grad():  # not inference mode: CRF marginals are gradients
+                    result = compute(indices)
+                yield indices, result
+            release_pages()
     finally:
         model.train(was_training)
 

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,12 +42,52 @@ def run_positions(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return shift + np.arange(len(shift))
 
 
+_SENTENCES_AT_ONCE = 1 << 16
+
+
+def sum_by_sentence(values: np.ndarray, row: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The sum of the values of each sentence's words; `values` has one number per distinct word.
+
+    >>> sum_by_sentence(np.array([10, 20]), np.array([0, 1, 1]), np.array([0, 2, 2, 3])).tolist()
+    [30, 0, 20]
+    """
+    sums = [np.zeros(0, dtype=np.int64)]
+    for start in range(0, len(offsets) - 1, _SENTENCES_AT_ONCE):  # the row may be larger than memory
+        bounds = offsets[start : start + _SENTENCES_AT_ONCE + 1]
+        sums.append(np.diff(offsets_of(values[row[bounds[0] : bounds[-1]]])[bounds - bounds[0]]))
+    return np.concatenate(sums)
+
+
+class NumberedWords(Sequence[list[str]]):
+    """Sentences as numbers of their words: four bytes per word, in memory or in a mapped file.
+
+    >>> words = NumberedWords(["Mara", "left", "Nora"], np.array([0, 1, 2, 1]), np.array([2, 2]))
+    >>> words[1], len(words)
+    (['Nora', 'left'], 2)
+    """
+
+    def __init__(self, distinct: list[str], row: np.ndarray, lengths: np.ndarray) -> None:
+        self.distinct, self.row, self.lengths = distinct, row, lengths.astype(np.int64)
+        self._offsets = offsets_of(self.lengths)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        at = range(len(self))[at]
+        return [self.distinct[i] for i in self.row[self._offsets[at] : self._offsets[at + 1]].tolist()]
+
+
 def index_words(sentences: Iterable[Sequence[str]]) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Distinct words in order of appearance, the index of each word of the corpus, and words per sentence.
 
     >>> index_words([["a", "b"], ["b"]])
     (['a', 'b'], array([0, 1, 1]), array([2, 1]))
     """
+    if isinstance(sentences, NumberedWords):
+        return sentences.distinct, sentences.row, sentences.lengths
     numbers: dict[str, int] = {}
     row = array("q")  # a list would take three times the memory
     lengths: list[int] = []

@@ -70,23 +70,6 @@ class CorpusTargets:
         return Targets(labels, known, weight, None if self.probs is None else _take(self.probs, at))
 
 
-def join_targets(parts: Sequence[CorpusTargets]) -> CorpusTargets:
-    """The targets of a corpus from those of its parts, which are emptied: two copies may not fit into memory.
-
-    >>> parts = [span_targets([Annotation(2, spans=[(0, 1, "PER")])], ["PER"], 1, Lost()) for _ in range(2)]
-    >>> joined = join_targets(parts)
-    >>> joined.labels.flatten().tolist(), joined.offsets.tolist()
-    ([1, 0, 1, 0], [0, 2, 4])
-    """
-    offsets = offsets_of(np.concatenate([np.diff(part.offsets) for part in parts]))
-    columns = []
-    for name in ("labels", "known"):
-        columns.append(torch.cat([getattr(part, name) for part in parts]))
-        for part in parts:
-            setattr(part, name, columns[-1][:0])
-    return CorpusTargets(columns[0], columns[1], offsets)
-
-
 def _take(row: Tensor, at: Tensor) -> Tensor:
     return row[at] if len(row) else row.new_zeros(*at.shape, *row.shape[1:])  # empty sentences only: all padding
 

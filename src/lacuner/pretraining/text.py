@@ -5,7 +5,6 @@ a few sentences. Some documents are held out, to measure on. The words to train 
 from each source in the same proportion and from each pass over a source in a random order.
 """
 
-import json
 import math
 import zlib
 from array import array
@@ -18,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lacuner.atomic import atomic_write
 from lacuner.corpus.words import word_texts
 from lacuner.data import Document
 from lacuner.errors import TrainingError
+from lacuner.mapped import open_arrays, write_arrays
 from lacuner.models.ragged import offsets_of, run_positions
 
 SENTENCE_ENDS = frozenset(".!?。！？")
@@ -124,77 +123,63 @@ def prepare_text(sources: Sequence[TextSource], folder: Path, held_out: float, c
         "held_out": held_out,
         "compounds": compounds,
     }
-    if _read_identity(folder) != identity:
-        _write_text(sources, folder, held_out, compounds)
-        with atomic_write(folder / "text.json") as stream:  # last: a folder without it is not prepared
-            stream.write(json.dumps(identity).encode())
-    offsets, source, held = (np.fromfile(folder / name, dtype=kind) for name, kind in _ARRAYS.items())
-    ids = np.memmap(folder / "ids.u32", dtype="<u4", mode="r") if offsets[-1] else np.zeros(0, dtype=np.uint32)
-    return PreparedText(json.loads((folder / "words.json").read_bytes()), ids, offsets, source, held)
+    prepared = open_arrays(folder, identity)
+    if prepared is None:
+        words: dict[str, int] = {}
+        parts = _number_words(sources, held_out, compounds, words)
+        write_arrays(folder, identity, parts, lambda: {"words": list(words)})
+        prepared = open_arrays(folder, identity)
+        assert prepared is not None
+    arrays = prepared.arrays
+    offsets = offsets_of(arrays["lengths"].astype(np.int64))
+    return PreparedText(prepared.facts["words"], arrays["ids"], offsets, arrays["source"], arrays["held_out"])
 
 
-_ARRAYS = {"offsets.i64": "<i8", "source.u16": "<u2", "held_out.u8": "?"}
-"""Files of plain numbers, and their types."""
-
-
-def _read_identity(folder: Path) -> object:
-    try:
-        return json.loads((folder / "text.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _write_text(sources: Sequence[TextSource], folder: Path, held_out: float, compounds: float) -> None:
-    number_of: dict[str, int] = {}
-    lengths, held, first_of_source = array("I"), array("b"), [0]
+def _number_words(
+    sources: Sequence[TextSource], held_out: float, compounds: float, number_of: dict[str, int]
+) -> Iterator[dict[str, np.ndarray]]:
+    """Word numbers, block by block; after each source also its passages. `number_of` collects the distinct words."""
     every = max(round(1 / held_out), 2)
-    with atomic_write(folder / "ids.u32") as stream:
-        for source in sources:
-            spare = HELD_OUT_WORDS
-            first_passage = len(lengths)
-            documents: set[str] = set()
-            block = array("I")
-            for doc in source.docs():
-                digest = zlib.crc32(doc.text.encode("utf-8", "surrogatepass"))
-                words = _split(doc, (digest >> 8) % 1000 / 1000, compounds)
-                if not words:
-                    continue
-                is_held = digest % every == 0 and spare > 0
-                spare -= len(words) if is_held else 0
-                if len(documents) < 2:
-                    documents.add(doc.text)
-                block.extend([number_of.setdefault(word, len(number_of)) for word in words])
-                target = TARGET_LENGTHS[(digest >> 20) % len(TARGET_LENGTHS)]
-                for start, end in cut_passages(words, target):
-                    lengths.append(end - start)
-                    held.append(is_held)
-                if len(block) > _BLOCK:
-                    stream.write(block.tobytes())
-                    block = array("I")
-            stream.write(block.tobytes())
+    for number, source in enumerate(sources):
+        spare = HELD_OUT_WORDS
+        lengths, held = array("I"), array("b")
+        documents: set[str] = set()
+        block = array("I")
+        for doc in source.docs():
+            digest = zlib.crc32(doc.text.encode("utf-8", "surrogatepass"))
+            words = _split(doc, (digest >> 8) % 1000 / 1000, compounds)
+            if not words:
+                continue
+            is_held = digest % every == 0 and spare > 0
+            spare -= len(words) if is_held else 0
             if len(documents) < 2:
-                raise TrainingError(
-                    "pre-training needs at least two different texts in each corpus, one to train on and one to hold "
-                    f"out: {source.name} has fewer"
-                )
-            _hold_out_some(held, first_passage)
-            first_of_source.append(len(lengths))
-    tables: tuple[np.ndarray, ...] = (
-        offsets_of(np.frombuffer(lengths, dtype=np.uint32).astype(np.int64)),
-        np.repeat(np.arange(len(sources)), np.diff(first_of_source)),
-        np.frombuffer(held, dtype=np.int8),
-    )
-    for (name, kind), table in zip(_ARRAYS.items(), tables, strict=True):
-        with atomic_write(folder / name) as stream:
-            stream.write(table.astype(kind).tobytes())
-    with atomic_write(folder / "words.json") as stream:
-        stream.write(json.dumps(list(number_of), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+                documents.add(doc.text)
+            block.extend([number_of.setdefault(word, len(number_of)) for word in words])
+            target = TARGET_LENGTHS[(digest >> 20) % len(TARGET_LENGTHS)]
+            for start, end in cut_passages(words, target):
+                lengths.append(end - start)
+                held.append(is_held)
+            if len(block) > _BLOCK:
+                yield {"ids": np.array(block, dtype=np.uint32)}
+                block = array("I")
+        if len(documents) < 2:
+            raise TrainingError(
+                "pre-training needs at least two different texts in each corpus, one to train on and one to hold "
+                f"out: {source.name} has fewer"
+            )
+        _hold_out_some(held)
+        yield {
+            "ids": np.array(block, dtype=np.uint32),
+            "lengths": np.array(lengths, dtype=np.uint32),
+            "source": np.full(len(lengths), number, dtype=np.uint16),
+            "held_out": np.array(held, dtype=bool),
+        }
 
 
-def _hold_out_some(held: "array[int]", first: int) -> None:
+def _hold_out_some(held: "array[int]") -> None:
     """If chance held out nothing, hold out the first passage; if everything, train on the first."""
-    if len(set(held[first:])) == 1:
-        held[first] = 1 - held[first]
+    if len(set(held)) == 1:
+        held[0] = 1 - held[0]
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.config import OnlyWith
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Lost, Splits
-from lacuner.errors import TrainingError
+from lacuner.errors import ConfigError, TrainingError
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.config import SpanHeadConfig
 from lacuner.models.inference import score_corpus
@@ -57,6 +58,7 @@ from lacuner.training.steps import Step, loss_step
 NEEDS = ("weak",)
 GROUP = "recommended"
 PAPER = "Li et al., 2021 and 2022"
+STREAMS = True
 
 _WEIGHTED = OnlyWith("sampler", ("weighted",))
 
@@ -120,6 +122,8 @@ class Config(RecipeConfig):
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak`."""
     docs = splits.weak or ()
+    if config.ablation.oracle == "heldout" and isinstance(docs, StoredDocuments):
+        raise ConfigError("ablation.oracle=heldout needs the documents in memory: add --no-stream")
     rates = name_stages(config.try_rate, "rate") if splits.dev is not None else []
     halves = ["half0", "half1"] if config.ablation.oracle == "heldout" else []
     run.plan(dict.fromkeys([*halves, *(rates or ["train"])], config.train.epochs))

@@ -7,8 +7,9 @@ import io
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:  # it imports torch, which a reader of issues does not need
     from lacuner.models.storage import AnyTagger
 
 _CONTEXT = 40
+MOST_ISSUES = 50_000
+"""Missing spans, and doubtful labels, that are listed at most: with their documents they are kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class LabelIssues:
     doubtful: list[Disagreement]
     labels: int
     """Number of labels in the documents."""
+    unlisted_missing: int = 0
+    """Number of further missing spans, with lower scores, that are not listed because there are too many."""
+    unlisted_doubtful: int = 0
+    """The same for doubtful labels."""
     occurrences: Mapping[str, int] = field(default_factory=dict)
     """How often each missing surface form occurs where nothing is labeled."""
 
@@ -93,16 +100,43 @@ def find_label_issues(tagger: AnyTagger, docs: Sequence[Document]) -> LabelIssue
     >>> [name.text for name in issues.missing_names()], issues.doubtful
     (['Teel'], [])
     """
-    missing, doubtful = [], []
-    for weak, predicted in zip(docs, tagger.predict(docs), strict=True):
-        missing += [Disagreement("missing", weak, span) for span in find_missing(weak, predicted.spans)]
-        for label, prediction in match_labels(weak.spans, predicted.spans):
-            if prediction is None or prediction.key != label.key:
-                doubtful.append(Disagreement("doubtful", weak, label, prediction))
-    missing.sort(key=lambda issue: -(issue.span.score or 0.0))
-    doubtful.sort(key=lambda issue: -((issue.predicted.score or 0.0) if issue.predicted else 0.0))
-    surfaces = {_surface(issue.document, issue.span) for issue in missing}
-    return LabelIssues(missing, doubtful, sum(len(doc.spans) for doc in docs), count_unlabeled(docs, surfaces))
+    missing = _TopIssues(lambda issue: issue.span.score or 0.0)
+    doubtful = _TopIssues(lambda issue: (issue.predicted.score or 0.0) if issue.predicted else 0.0)
+    labels = 0
+    weak_docs, inputs = tee(docs)  # stored documents are decoded once
+    for weak, predicted in zip(weak_docs, tagger.predict(inputs), strict=True):
+        labels += len(weak.spans)
+        missing.add(Disagreement("missing", weak, span) for span in find_missing(weak, predicted.spans))
+        doubtful.add(
+            Disagreement("doubtful", weak, label, prediction)
+            for label, prediction in match_labels(weak.spans, predicted.spans)
+            if prediction is None or prediction.key != label.key
+        )
+    listed, listed_doubtful = missing.sort(), doubtful.sort()
+    surfaces = {_surface(issue.document, issue.span) for issue in listed}
+    unlisted = missing.count - len(listed), doubtful.count - len(listed_doubtful)
+    return LabelIssues(listed, listed_doubtful, labels, *unlisted, count_unlabeled(docs, surfaces))
+
+
+class _TopIssues:
+    """The issues with the highest scores, at most `MOST_ISSUES`; equal scores stay in order."""
+
+    def __init__(self, score: Callable[[Disagreement], float]) -> None:
+        self._score, self._issues = score, list[Disagreement]()
+        self.count = 0
+        """How many there were."""
+
+    def add(self, issues: Iterable[Disagreement]) -> None:
+        before = len(self._issues)
+        self._issues += issues
+        self.count += len(self._issues) - before
+        if len(self._issues) > 2 * MOST_ISSUES:
+            self.sort()
+
+    def sort(self) -> list[Disagreement]:
+        self._issues.sort(key=lambda issue: -self._score(issue))
+        del self._issues[MOST_ISSUES:]
+        return self._issues
 
 
 def _surface(doc: Document, span: Span) -> str:

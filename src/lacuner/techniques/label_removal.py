@@ -104,10 +104,9 @@ def _removed_spans(
 def character_positions(docs: Sequence[Document], data: TrainingSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For every word of a prepared corpus: the index of its document, and its start and end character there."""
     sentences, lengths = data.sentences, data.features.lengths
-    windows = np.array(sentences.windows, dtype=np.int64).reshape(-1, 4)
     before = offsets_of(np.fromiter((len(words_of(doc)) for doc in docs), dtype=np.int64, count=len(docs)))
     edges = np.array([edge for doc in docs for edge in words_of(doc)], dtype=np.int64).reshape(-1, 2)
-    words = run_positions(before[sentences.document] + windows[:, 0], lengths)
+    words = run_positions(before[sentences.document] + sentences.edges[:, 0], lengths)
     return np.repeat(sentences.document, lengths), edges[words, 0], edges[words, 1]
 
 

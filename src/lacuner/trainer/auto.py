@@ -5,17 +5,19 @@ names that recipe, with the reasons under `why`. A run that was started earlier 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from pydantic import ConfigDict, ValidationError
 
 from lacuner.advice import Advice, advise, profile
 from lacuner.config import Config, load_config
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError, LacunerError
 from lacuner.models.config import EncoderConfig
@@ -24,6 +26,8 @@ from lacuner.models.encoders.auto import choose_encoder
 from lacuner.recipes import RECIPES
 
 AUTO = "auto"
+PROFILED = 100_000
+"""Weak documents from which on a sample of them is profiled."""
 
 
 class AutoSettings(Config):
@@ -67,9 +71,8 @@ def choose_recipe(
         )
     advice = _stored_advice(stored)
     if advice is None or (splits.gold and "gold" not in stored.get("data", {})):
-        current = advise(
-            profile(splits.weak, splits.gold, splits.dev), names_pretrained(auto_encoder_name(auto), splits)
-        )
+        weak = sample_documents(splits.weak, log)
+        current = advise(profile(weak, splits.gold, splits.dev), names_pretrained(auto_encoder_name(auto), splits))
         if advice is not None and "gold" in RECIPES[current.recipe].NEEDS:
             raise ConfigError(
                 f"the run in this folder was started without --gold; with it the recipe would be {current.recipe}: "
@@ -94,6 +97,11 @@ def complete_as_gold(splits: Splits) -> Splits:
     (['2'], ['1'])
     """
     weak = splits.weak or ()
+    if isinstance(weak, StoredDocuments):
+        if weak.complete.all() or not weak.complete.any():
+            return splits
+        gold = [*(splits.gold or ()), *weak.select(weak.complete)]
+        return replace(splits, weak=weak.select(~weak.complete), gold=gold)
     complete = [doc for doc in weak if doc.complete]
     if not complete or len(complete) == len(weak):  # if all are, the labels themselves are said to be complete
         return splits
@@ -125,7 +133,18 @@ def choose_config_encoder(config: Config, splits: Splits, log: Callable[[str], N
 
 
 def _texts(splits: Splits) -> Iterator[Document]:
-    return chain(splits.weak or (), splits.gold or ())
+    weak = splits.weak.sample if isinstance(splits.weak, StoredDocuments) else splits.weak
+    return chain(weak or (), splits.gold or ())
+
+
+def sample_documents(docs: Sequence[Document] | None, log: Callable[[str], None]) -> Sequence[Document] | None:
+    """At most about `PROFILED` documents to profile, chosen by their texts: their order does not matter."""
+    if docs is None or len(docs) <= PROFILED:
+        return docs
+    every = -(-len(docs) // PROFILED)
+    chosen = [doc for doc in docs if crc32(doc.text.encode("utf-8", "surrogatepass")) % every == 0]
+    log(f"auto: the recipe is chosen from a sample of {len(chosen):,} of {len(docs):,} weak documents")
+    return chosen
 
 
 def _stored_advice(stored: Mapping[str, Any]) -> Advice | None:

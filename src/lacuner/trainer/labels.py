@@ -1,26 +1,26 @@
 """Labels must agree: the same type under two names in weak labels, gold and dev would be learned as two types."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lacuner.data import Document, Span, labels_of
 from lacuner.errors import ConfigError
 
 
-def rename_labels(docs: Sequence[Document], names: Mapping[str, str]) -> list[Document]:
+def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterator[Document]:
     """Documents with some labels renamed.
 
     >>> doc = Document("1", "Mara left", spans=(Span(0, 4, "person"),))
-    >>> rename_labels([doc], {"person": "PER"})[0].spans[0].label
-    'PER'
+    >>> [doc.spans[0].label for doc in rename_labels([doc], {"person": "PER"})]
+    ['PER']
     """
 
     def rename(spans: Sequence[Span]) -> tuple[Span, ...]:
         return tuple(span._replace(label=names.get(span.label, span.label)) for span in spans)
 
-    return [
-        replace(doc, spans=rename(doc.spans), rejected=rename(doc.rejected), unsure=rename(doc.unsure)) for doc in docs
-    ]
+    for doc in docs:
+        spans, rejected, unsure = map(rename, (doc.spans, doc.rejected, doc.unsure))
+        yield replace(doc, spans=spans, rejected=rejected, unsure=unsure) if names else doc
 
 
 def check_labels(data: Mapping[str, Sequence[Document]], gazetteer: Iterable[str] = ()) -> list[str]:

@@ -1,13 +1,14 @@
 """Train a recipe, from documents to a finished run folder."""
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 
 from lacuner.config import Config, load_config
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.encoders import parse_encoder_name
@@ -37,6 +38,7 @@ from lacuner.trainer.comparison import (
     write_comparison,
 )
 from lacuner.trainer.labels import check_labels
+from lacuner.trainer.streaming import load_if_needed
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.distributed import is_first, value_of_first
 from lacuner.training.identity import run_identity, set_complete, sort_documents
@@ -115,8 +117,13 @@ def train(  # noqa: PLR0913
     for role in [role for role in docs_by_role if role not in (*module.NEEDS, "dev")]:
         log(f"recipe `{recipe}` does not use --{role}; ignoring it")
         del docs_by_role[role]  # a recipe must never see data that its users would not have
+    if "weak" in docs_by_role:
+        docs_by_role["weak"] = load_if_needed(recipe, docs_by_role["weak"], log)
     config = choose_config_encoder(config or module.Config(), Splits(**docs_by_role), log)
-    data = {role: sort_documents(set_complete(docs, role in ("gold", "dev"))) for role, docs in docs_by_role.items()}
+    data = {
+        role: docs if isinstance(docs, StoredDocuments) else sort_documents(set_complete(docs, role in ("gold", "dev")))
+        for role, docs in docs_by_role.items()
+    }
     if getattr(getattr(config, "train", None), "patience", None) is not None and not data.get("dev"):
         log("train.patience has no effect without --dev: all epochs will run")
     for note in check_labels(data, gazetteer.labels if gazetteer is not None else ()):
@@ -150,7 +157,11 @@ def train(  # noqa: PLR0913
 
 
 def _train_tagger(
-    module: ModuleType, data: dict[str, list[Document]], config: Config, run: Run, gazetteer: TaggerGazetteer | None
+    module: ModuleType,
+    data: Mapping[str, Sequence[Document]],
+    config: Config,
+    run: Run,
+    gazetteer: TaggerGazetteer | None,
 ) -> AnyTagger:
     """Train a recipe, and add the gazetteer to its tagger."""
     tagger: AnyTagger = module.train(Splits(**data), config, run)
@@ -162,7 +173,7 @@ def _train_tagger(
 
 
 def _compare(
-    tagger: Tagger, module: ModuleType, data: dict[str, list[Document]], config: Config, run: Run
+    tagger: Tagger, module: ModuleType, data: Mapping[str, Sequence[Document]], config: Config, run: Run
 ) -> list[SystemScore] | None:
     """Compare gazetteer, model and both on dev; without dev on gold, by models trained on parts of it."""
     gold = data.get("gold", [])

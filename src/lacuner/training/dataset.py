@@ -1,30 +1,38 @@
 """Documents prepared for training: windows, encoder features and targets, computed once.
 
 Words and annotations of sentences are Python objects, which take ten times the memory of the arrays made from them.
-So documents are cut into sentences part by part, and only the arrays are kept.
+So documents are cut into sentences part by part, and only the arrays are kept: in memory, or, for documents that are
+stored on disk, in files beside them that are mapped.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Lost
 from lacuner.errors import TrainingError
+from lacuner.mapped import join_parts, open_arrays, write_arrays
 from lacuner.models.model import Model
-from lacuner.models.targets import CorpusTargets, join_targets
+from lacuner.models.ragged import NumberedWords, offsets_of
+from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Annotation, Batch, Encoder, Features, Targets
 from lacuner.models.windows import Sentences, Window, cut_sentences
+from lacuner.training.distributed import first_then_others
 
 PART = 5000
 """Documents that are cut into sentences at a time."""
+_FORM = 1
+"""Version of the arrays on disk: other versions are prepared anew."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +43,14 @@ class TrainingSentences:
     encoder: Encoder
     document: np.ndarray
     """Index of each sentence's document."""
-    windows: list[Window]
+    edges: np.ndarray
+    """The window of each sentence: `[sentences, 4]`, with the fields of `Window`."""
     treat_as_complete: bool = False
+
+    @property
+    def windows(self) -> list[Window]:
+        """The window of each sentence."""
+        return [Window(*edges) for edges in self.edges.tolist()]
 
     def words(self) -> list[list[str]]:
         """The words of each sentence."""
@@ -48,41 +62,9 @@ class TrainingSentences:
         return [_complete(annotation) if self.treat_as_complete else annotation for annotation in cut]
 
 
-class NumberedWords(Sequence[list[str]]):
-    """Lists of words, kept as numbers of distinct words: four bytes per word.
-
-    >>> words = NumberedWords()
-    >>> words.extend([["Mara", "left"], ["Nora", "left"]])
-    >>> words[1], len(words)
-    (['Nora', 'left'], 2)
-    """
-
-    def __init__(self) -> None:
-        self._number_of: dict[str, int] = {}
-        self._distinct: list[str] = []
-        self._numbers, self._ends = array("I"), array("q")
-
-    def extend(self, sentences: Iterable[Sequence[str]]) -> None:
-        """Add sentences."""
-        number_of = self._number_of
-        for sentence in sentences:
-            self._numbers.extend([number_of.setdefault(word, len(number_of)) for word in sentence])
-            self._ends.append(len(self._numbers))
-        self._distinct += islice(number_of, len(self._distinct), None)
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return [self[i] for i in range(*at.indices(len(self)))]
-        at = range(len(self))[at]
-        return [self._distinct[i] for i in self._numbers[self._ends[at - 1] if at else 0 : self._ends[at]]]
-
-
 def cut_parts(docs: Sequence[Document], encoder: Encoder, lost: Lost) -> Iterator[Sentences]:
     """Cut documents into sentences to train on, a few thousand documents at a time."""
-    for start in range(0, len(docs), PART):
+    for start in range(0, max(len(docs), 1), PART):  # at least one part, which may be empty
         yield cut_sentences(docs[start : start + PART], encoder, lost)
 
 
@@ -126,32 +108,94 @@ class TrainingSet:
 
 def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> TrainingSet:
     """Prepare documents for a model; `lost` counts the annotation that the model cannot represent."""
-    return _prepare(model, docs, lost, both_readings=False)[0]
+    arrays, words = _prepare(model, docs, lost, both_readings=False)
+    return _as_annotated(model, docs, arrays, _features(model, words, arrays, lost))
 
 
-def _prepare(model: Model, docs: Sequence[Document], lost: Lost, both_readings: bool) -> list[TrainingSet]:
-    """The training set of the documents as they are, and as if all were complete, if both are asked for."""
-    words = NumberedWords()
-    document: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
-    windows: list[Window] = []
-    known_windows: dict[Window, Window] = {}  # one object per distinct window
-    targets: list[list[CorpusTargets]] = [[], []]
-    for number, part in enumerate(cut_parts(docs, model.encoder, lost)):
-        words.extend(part.words)
-        windows += [known_windows.setdefault(window, window) for window in part.windows]
-        document.append(part.document + number * PART)
-        targets[0].append(model.head.targets(part.annotations, lost))
-        if both_readings:
-            targets[1].append(model.head.targets([_complete(annotation) for annotation in part.annotations], Lost()))
-    features = model.encoder.prepare(words)
+def _as_annotated(
+    model: Model, docs: Sequence[Document], arrays: dict[str, np.ndarray], features: Features
+) -> TrainingSet:
+    sentences = TrainingSentences(docs, model.encoder, arrays["document"], arrays["windows"])
+    offsets = offsets_of(features.lengths)
+    return TrainingSet(
+        model, sentences, features, CorpusTargets(_tensor(arrays["labels"]), _tensor(arrays["known"]), offsets)
+    )
+
+
+def _features(model: Model, words: list[str], arrays: dict[str, np.ndarray], lost: Lost) -> Features:
+    features = model.encoder.prepare(NumberedWords(words, arrays["row"], arrays["lengths"]))
     lost.count("word too long to be read to its end", features.truncated)
-    sentences = TrainingSentences(docs, model.encoder, np.concatenate(document), windows)
-    readings = [sentences, replace(sentences, treat_as_complete=True)]
-    empty = model.head.targets([], Lost())
-    return [
-        TrainingSet(model, reading, features, join_targets(parts or [empty]))
-        for reading, parts in zip(readings, targets[: 2 if both_readings else 1], strict=False)
-    ]
+    return features
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    """An array as a tensor on the same memory. A mapped array is read-only, which torch does not support: it warns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
+def _prepare(
+    model: Model, docs: Sequence[Document], lost: Lost, both_readings: bool
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The arrays of a training set, and the distinct words; on disk if the documents are."""
+    numbers: dict[str, int] = {}
+    cut_lost = Lost()
+    parts = _cut_arrays(model, docs, cut_lost, both_readings, numbers)
+    if not isinstance(docs, StoredDocuments):
+        arrays = join_parts(parts)
+        _add_counts(lost, cut_lost.counts)
+        return arrays, list(numbers)
+    identity = [_FORM, docs.key, _describe(model), both_readings]
+    folder = docs.folder / f"arrays-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]}"
+
+    def prepare_once() -> tuple[dict[str, np.ndarray], list[str]]:
+        prepared = open_arrays(folder, identity)
+        if prepared is None:
+            write_arrays(folder, identity, parts, lambda: {"words": list(numbers), "lost": cut_lost.counts})
+            prepared = open_arrays(folder, identity)
+            assert prepared is not None
+        _add_counts(lost, prepared.facts["lost"])
+        return prepared.arrays, prepared.facts["words"]
+
+    return first_then_others(prepare_once)
+
+
+def _describe(model: Model) -> dict[str, Any]:
+    """What the arrays of a training set depend on, beside the documents: how sentences are cut, and the head."""
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in model.encoder.files().items()}
+    head = {name: value for name, value in model.head.config().items() if name not in ("dropout", "threshold")}
+    limit = model.encoder.limit
+    return {"kind": model.encoder.config()["kind"], "limit": limit, "files": files, "head": head}
+
+
+def _cut_arrays(
+    model: Model, docs: Sequence[Document], lost: Lost, both_readings: bool, numbers: dict[str, int]
+) -> Iterator[dict[str, np.ndarray]]:
+    """The arrays of a training set, part by part; `numbers` collects the distinct words."""
+    number_of = numbers.setdefault
+    for part_number, part in enumerate(cut_parts(docs, model.encoder, lost)):
+        row = [number_of(word, len(numbers)) for words in part.words for word in words]
+        targets = model.head.targets(part.annotations, lost)
+        arrays = {
+            "row": np.array(row, dtype=np.uint32),
+            "lengths": np.fromiter(map(len, part.words), dtype=np.uint32, count=len(part.words)),
+            "document": part.document + part_number * PART,
+            "windows": np.array(part.windows, dtype=np.int32).reshape(-1, len(Window._fields)),
+            "labels": targets.labels.numpy(),
+            "known": targets.known.numpy(),
+        }
+        if both_readings:
+            complete = model.head.targets([_complete(annotation) for annotation in part.annotations], Lost())
+            # labels are the same under both readings
+            arrays["known_as_complete"] = complete.known.numpy()
+            arrays["unlabeled"] = (complete.known & (complete.labels == 0) & ~targets.known).numpy()
+        yield arrays
+
+
+def _add_counts(lost: Lost, counts: Mapping[str, int]) -> None:
+    for reason, times in counts.items():
+        lost.count(reason, times)
 
 
 def need_entities(gold: Sequence[Document]) -> None:
@@ -188,10 +232,13 @@ class WeakTrainingSet:
 
 def weak_training_set(model: Model, docs: Sequence[Document], lost: Lost) -> WeakTrainingSet:
     """Prepare weak documents for a model under both readings; `lost` counts what the model cannot represent."""
-    annotated, complete = _prepare(model, docs, lost, both_readings=True)
-    own_lengths = torch.tensor([window.own_end - window.own_start for window in annotated.sentences.windows])
-    unlabeled = complete.targets.known & (complete.targets.labels == 0) & ~annotated.targets.known
-    return WeakTrainingSet(annotated, complete, unlabeled, own_lengths)
+    arrays, words = _prepare(model, docs, lost, both_readings=True)
+    annotated = _as_annotated(model, docs, arrays, _features(model, words, arrays, lost))
+    labels = annotated.targets.labels if isinstance(docs, StoredDocuments) else annotated.targets.labels.clone()
+    targets = replace(annotated.targets, labels=labels, known=_tensor(arrays["known_as_complete"]))
+    complete = replace(annotated, sentences=replace(annotated.sentences, treat_as_complete=True), targets=targets)
+    own_lengths = torch.from_numpy((arrays["windows"][:, 3] - arrays["windows"][:, 2]).astype(np.int64))
+    return WeakTrainingSet(annotated, complete, _tensor(arrays["unlabeled"]), own_lengths)
 
 
 def assign_folds(docs: Sequence[Document], folds: int) -> np.ndarray:

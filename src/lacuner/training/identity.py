@@ -9,6 +9,7 @@ from typing import Any
 
 from lacuner.config import Config
 from lacuner.corpus.jsonl import as_line
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.corpus.words import words_of
 from lacuner.data import Document
 from lacuner.errors import ConfigError
@@ -71,6 +72,8 @@ def _content_hashes(config: Config, prefix: str = "") -> Iterator[tuple[str, str
 
 
 def _describe(docs: Sequence[Document]) -> Mapping[str, Any]:
+    if isinstance(docs, StoredDocuments) and docs.is_whole:
+        return {"documents": len(docs), "sha256": docs.sha256}
     digest = hashlib.sha256()
     for doc in docs:
         digest.update(as_line(doc).encode())

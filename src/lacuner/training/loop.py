@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lacuner.errors import ProcessLostError, TrainingError
 from lacuner.evaluate import Count
+from lacuner.mapped import release_pages
 from lacuner.models.model import AnyModel, Model
 from lacuner.models.types import Features
 from lacuner.training.batches import epoch_batches
@@ -32,6 +33,9 @@ from lacuner.training.optimizer import (
 from lacuner.training.plan import EpochReport
 from lacuner.training.run_folder import Row, Stage
 from lacuner.training.steps import MakeStep, Step
+
+RELEASE_EVERY = 1000
+"""Steps after which the pages of mapped training data are released."""
 
 
 class DevMetrics(NamedTuple):
@@ -173,6 +177,8 @@ class _Trainer:
                 progress.sums = [a + b for a, b in zip(progress.sums, sums, strict=True)]
                 progress.batch += 1
                 self.mid_step, self.unsaved, self.random = False, True, _random_state()
+            if progress.batch % RELEASE_EVERY == 0:
+                release_pages()
             if progress.batch < len(batches):
                 self._checkpoint_if_due(progress)
         loss, count, known, positions = progress.sums

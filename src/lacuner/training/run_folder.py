@@ -33,6 +33,8 @@ from lacuner.training.distributed import bytes_of_first, is_first, value_of_firs
 from lacuner.training.plan import EpochReport, Plan
 
 Row = dict[str, Any]
+PREPARED = "prepared"
+"""The folder, in a run folder, of documents that are stored before the run starts."""
 _LIBRARIES = ("lacuner", "torch", "numpy", "safetensors", "transformers", "tokenizers")
 
 
@@ -126,7 +128,7 @@ class Run:
         if self.folder.exists() and not self.folder.is_dir():
             raise ConfigError("this is a file; --out needs a folder", file=self.folder)
         is_run = not self.folder.exists() or (self.folder / "run.json").exists()
-        if not is_run and any(not _is_leftover(file) for file in self.folder.iterdir()):
+        if not is_run and any(not _is_leftover(file) and file.name != PREPARED for file in self.folder.iterdir()):
             raise ConfigError("this folder is not empty and not a run: choose another --out", file=self.folder)
 
     def _claim(self) -> None:

@@ -22,7 +22,7 @@ from transformers.utils.peft_utils import find_adapter_config_file
 
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.encoders.huggingface_config import check_config_file, check_model_config, check_settings
-from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions
+from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions, sum_by_sentence
 from lacuner.models.types import Batch, Features
 
 _NOT_SAVED = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
@@ -114,7 +114,7 @@ class HuggingFaceEncoder(nn.Module):
         pieces, truncated = self._pieces(words)
         sizes = np.array([len(ids) for ids in pieces], dtype=np.int64)
         offsets = offsets_of(lengths)
-        costs = np.diff(offsets_of(sizes[row])[offsets]) if len(row) else np.zeros_like(lengths)
+        costs = sum_by_sentence(sizes, row, offsets)
         if self.limit is not None and (costs > self.limit).any():
             worst = int(costs.argmax())
             raise ConfigError(
@@ -133,8 +133,9 @@ class HuggingFaceEncoder(nn.Module):
         arrays = features.arrays
         positions, mask = pad_rows(arrays["offsets"], indices)
         sentence, place = np.nonzero(mask)
-        word = arrays["row"][positions[mask]]
-        starts, sizes = arrays["piece_offsets"][word], np.diff(arrays["piece_offsets"])[word]
+        word = arrays["row"][positions[mask]].astype(np.int64)
+        starts = arrays["piece_offsets"][word]
+        sizes = arrays["piece_offsets"][word + 1] - starts
         ends = np.cumsum(sizes)
         totals = features.costs[np.asarray(indices, dtype=np.int64)]
         before, after = len(self._before), len(self._after)

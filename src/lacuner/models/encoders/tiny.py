@@ -29,6 +29,8 @@ from lacuner.models.types import Batch, Features
 _SIZES = {"width": (1, 2048), "layers": (1, 64), "rows": (1, 2**20), "feature": (1, 512), "heads": (0, 64)}
 SPARSE_ROWS = 65_536
 """Tables with at least this many rows have sparse gradients: updating every row would dominate a training step."""
+WORDS_AT_ONCE = 1 << 16
+"""Distinct words whose features are computed at once, which takes far more memory than the features themselves."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +146,16 @@ class TinyEncoder(nn.Module):
 
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Features:
         words, row, lengths = index_words(sentences)
-        bags = word_features(words)
+        ids, sizes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for start in range(0, len(words), WORDS_AT_ONCE):
+            bags = word_features(words[start : start + WORDS_AT_ONCE])
+            ids.append((bags.ids % np.uint64(self.settings.rows)).astype(np.int64))
+            sizes.append(np.diff(bags.offsets))
         arrays = {
             "row": row,
             "offsets": offsets_of(lengths),
-            "ids": (bags.ids % np.uint64(self.settings.rows)).astype(np.int64),
-            "bags": bags.offsets,
+            "ids": np.concatenate(ids),
+            "bags": offsets_of(np.concatenate(sizes)),
         }
         return Features(lengths, lengths, arrays)
 
