@@ -27,6 +27,7 @@ _maps: WeakSet[mmap.mmap] = WeakSet()
 class ArrayFolder(NamedTuple):
     """The arrays of a folder, mapped and read-only, and the facts that were stored with them."""
 
+    folder: Path
     arrays: dict[str, np.ndarray]
     facts: Any
 
@@ -50,8 +51,8 @@ def write_arrays(folder: Path, identity: Any, parts: Parts, facts: Callable[[], 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> write_arrays(folder, "v1", [{"ids": np.array([1, 2])}, {"ids": np.array([3])}], lambda: {"words": 3})
-    >>> arrays, facts = open_arrays(folder, "v1")
-    >>> arrays["ids"].tolist(), facts
+    >>> opened = open_arrays(folder, "v1")
+    >>> opened.arrays["ids"].tolist(), opened.facts
     ([1, 2, 3], {'words': 3})
     >>> open_arrays(folder, "v2") is None  # made from something else
     True
@@ -79,7 +80,7 @@ def open_arrays(folder: Path, identity: Any) -> ArrayFolder | None:
         if content["identity"] != identity:
             return None
         arrays = {name: _map(folder / f"{name}.bin", entry) for name, entry in content["arrays"].items()}
-        return ArrayFolder(arrays, content["facts"])
+        return ArrayFolder(folder, arrays, content["facts"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -39,6 +39,7 @@ STREAMING = [
     ("trust", "crf", []),
     ("negative_sampling", "span", []),
     ("negative_sampling", "span", ["sampler=weighted"]),
+    ("nrces", "span", []),
 ]
 
 
@@ -57,6 +58,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several runs to merge, parts to prepare, and blocks to shuffle."""
     monkeypatch.setattr(stored, "RUN", 7)
     monkeypatch.setattr(dataset, "PART", 9)
+    monkeypatch.setattr(dataset, "WORDS", 50)
     for module in (inference, batches):
         monkeypatch.setattr(module, "BLOCK", 16)
     monkeypatch.setattr(batches, "SHARD", 4)

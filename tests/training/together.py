@@ -23,10 +23,12 @@ from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.noise import Noise, corrupt
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import RECIPES
+from lacuner.trainer.streaming import keep_or_store
 from lacuner.trainer.train import train
 from lacuner.training import stage
 from lacuner.training.data_parallel import process_rank
 from lacuner.training.distributed import join_processes
+from lacuner.training.run_folder import quiet
 from tests.demo_corpus import demo_corpus
 from tests.recipes.check_recipe import DOUBTING
 from tests.training.kill import arm
@@ -44,11 +46,14 @@ CASES: dict[str, list[str]] = {
     "roster": ["models=2"],
     "pu": [],
 }
+STREAMED = ("negative_sampling", "nrces")
+"""Recipes whose documents are stored on disk, by the first process."""
 
 
 def train_case(recipe: str, settings: list[str], folder: Path) -> torch.nn.Module:
     needs = RECIPES[recipe].NEEDS
-    splits = Splits(weak=WEAK, gold=GOLD if "gold" in needs else None, dev=DEV)
+    weak = keep_or_store(lambda: WEAK, folder.parent / "prepared", [recipe], recipe in STREAMED, quiet)
+    splits = Splits(weak=weak, gold=GOLD if "gold" in needs else None, dev=DEV)
     common = ["train.epochs=2", "train.budget=256", "encoder.name=tiny", *settings]
     return train(recipe, splits, folder, load_config(RECIPES[recipe].Config, settings=common)).tagger.model
 

@@ -18,11 +18,13 @@ Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import exp
 from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field
+from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Lost, Splits
@@ -30,7 +32,7 @@ from lacuner.losses.nrces import Part, Sigmoid, nrces_loss
 from lacuner.models.config import SpanHeadConfig
 from lacuner.models.tagger import Tagger
 from lacuner.training.config import RecipeConfig
-from lacuner.training.dataset import weak_training_set
+from lacuner.training.dataset import TrainingSet, WeakTrainingSet, derive_tensor, weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, StageResult, best_on_dev, name_stages, new_model, train_stage
 from lacuner.training.steps import Step, loss_step
@@ -38,6 +40,7 @@ from lacuner.training.steps import Step, loss_step
 NEEDS = ("weak",)
 GROUP = "other methods"
 PAPER = "Kang et al., 2022"
+STREAMS = True
 
 
 class Ablation(BaseConfig):
@@ -78,19 +81,30 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         lost = Lost()
         weak = weak_training_set(new_model(config, docs, run), docs, lost)
         run.log(f"training on {len(docs):,} documents: {lost}")
-        generator = torch.Generator().manual_seed(run.seed_for("negatives"))
-        sampled = torch.rand(weak.unlabeled.shape, generator=generator) < config.share
-        weak.as_annotated.targets.known |= weak.unlabeled & sampled
+        data = _add_negatives(weak, config.share, run.seed_for("negatives"))
 
         def make_step(epoch: int) -> Step:
             beta = exp(-epoch / w)
-            return loss_step(weak.as_annotated, lambda scores, targets: nrces_loss(scores, targets, beta, *switches))
+            return loss_step(data, lambda scores, targets: nrces_loss(scores, targets, beta, *switches))
 
         selection = Selection(splits.dev, config.head.threshold)
-        return train_stage(weak.as_annotated, make_step, config.train, run, selection, name)
+        return train_stage(data, make_step, config.train, run, selection, name)
 
     if config.try_w and splits.dev is not None:
         return best_on_dev(config.try_w, train_with, "w", run)
     if config.try_w:
         run.log(f"try_w needs --dev to choose w by; using w={config.w:g}")
     return Tagger(train_with(config.w, "train").model)
+
+
+def _add_negatives(weak: WeakTrainingSet, share: float, seed: int) -> TrainingSet:
+    """The training set in which a random share of the unlabeled spans is known, as negatives."""
+    data, generator = weak.as_annotated, torch.Generator().manual_seed(seed)
+
+    def known_spans(words: slice) -> Tensor:
+        unlabeled = weak.unlabeled[words]
+        sampled = torch.rand(unlabeled.shape, generator=generator) < share
+        return data.targets.known[words] | (unlabeled & sampled)
+
+    known = derive_tensor(data, ["nrces", share, seed], known_spans)
+    return replace(data, targets=replace(data.targets, known=known))

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor
 from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Lost
 from lacuner.errors import TrainingError
-from lacuner.mapped import join_parts, open_arrays, write_arrays
+from lacuner.mapped import ArrayFolder, Parts, join_parts, open_arrays, release_pages, write_arrays
 from lacuner.models.model import Model
 from lacuner.models.ragged import NumberedWords, offsets_of
 from lacuner.models.targets import CorpusTargets
@@ -31,6 +32,8 @@ from lacuner.training.distributed import first_then_others
 
 PART = 5000
 """Documents that are cut into sentences at a time."""
+WORDS = 1 << 20
+"""Words whose rows of a tensor are computed at a time."""
 _FORM = 1
 """Version of the arrays on disk: other versions are prepared anew."""
 
@@ -80,6 +83,8 @@ class TrainingSet:
     sentences: TrainingSentences
     features: Features
     targets: CorpusTargets
+    folder: Path | None = None
+    """Where the arrays are kept; None if they are in memory."""
 
     def batch(self, indices: np.ndarray) -> tuple[Batch, Targets]:
         """The sentences with these indices as padded tensors, on the model's device."""
@@ -106,26 +111,38 @@ class TrainingSet:
         self.targets.weight = torch.from_numpy(np.repeat(by_sentence, self.features.lengths)).float()
 
 
+def derive_tensor(data: TrainingSet, key: Sequence[object], compute: Callable[[slice], Tensor]) -> Tensor:
+    """A tensor with one row per word of a training set, computed part by part; on disk if the training set is.
+
+    Args:
+        data: the training set.
+        key: what the tensor depends on beside the training set; it is computed once.
+        compute: the rows of a range of words.
+    """
+
+    def compute_parts() -> Iterator[dict[str, np.ndarray]]:
+        for start in range(0, max(int(data.targets.offsets[-1]), 1), WORDS):
+            yield {"rows": compute(slice(start, start + WORDS)).numpy()}
+            release_pages()
+
+    parts = compute_parts()
+    if data.folder is None:
+        return torch.from_numpy(join_parts(parts)["rows"])
+    return _tensor(_keep_arrays(data.folder, list(key), parts).arrays["rows"])
+
+
 def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> TrainingSet:
     """Prepare documents for a model; `lost` counts the annotation that the model cannot represent."""
-    arrays, words = _prepare(model, docs, lost, both_readings=False)
-    return _as_annotated(model, docs, arrays, _features(model, words, arrays, lost))
+    return _as_annotated(model, docs, _prepare(model, docs, lost, both_readings=False), lost)
 
 
-def _as_annotated(
-    model: Model, docs: Sequence[Document], arrays: dict[str, np.ndarray], features: Features
-) -> TrainingSet:
-    sentences = TrainingSentences(docs, model.encoder, arrays["document"], arrays["windows"])
-    offsets = offsets_of(features.lengths)
-    return TrainingSet(
-        model, sentences, features, CorpusTargets(_tensor(arrays["labels"]), _tensor(arrays["known"]), offsets)
-    )
-
-
-def _features(model: Model, words: list[str], arrays: dict[str, np.ndarray], lost: Lost) -> Features:
-    features = model.encoder.prepare(NumberedWords(words, arrays["row"], arrays["lengths"]))
+def _as_annotated(model: Model, docs: Sequence[Document], prepared: _Prepared, lost: Lost) -> TrainingSet:
+    arrays = prepared.arrays
+    features = model.encoder.prepare(NumberedWords(prepared.words, arrays["row"], arrays["lengths"]))
     lost.count("word too long to be read to its end", features.truncated)
-    return features
+    sentences = TrainingSentences(docs, model.encoder, arrays["document"], arrays["windows"])
+    targets = CorpusTargets(_tensor(arrays["labels"]), _tensor(arrays["known"]), offsets_of(features.lengths))
+    return TrainingSet(model, sentences, features, targets, prepared.folder)
 
 
 def _tensor(array: np.ndarray) -> Tensor:
@@ -135,28 +152,42 @@ def _tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(array)
 
 
-def _prepare(
-    model: Model, docs: Sequence[Document], lost: Lost, both_readings: bool
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The arrays of a training set, and the distinct words; on disk if the documents are."""
+class _Prepared(NamedTuple):
+    """The arrays of a training set, the distinct words, and the folder that they are kept in."""
+
+    arrays: dict[str, np.ndarray]
+    words: list[str]
+    folder: Path | None
+
+
+def _prepare(model: Model, docs: Sequence[Document], lost: Lost, both_readings: bool) -> _Prepared:
+    """Prepare documents under one or both readings; on disk if the documents are."""
     numbers: dict[str, int] = {}
     cut_lost = Lost()
     parts = _cut_arrays(model, docs, cut_lost, both_readings, numbers)
-    if not isinstance(docs, StoredDocuments):
+    if isinstance(docs, StoredDocuments):
+        identity = [_FORM, docs.key, _describe(model), both_readings]
+        kept = _keep_arrays(docs.folder, identity, parts, lambda: {"words": list(numbers), "lost": cut_lost.counts})
+        counts, prepared = kept.facts["lost"], _Prepared(kept.arrays, kept.facts["words"], kept.folder)
+    else:
         arrays = join_parts(parts)
-        _add_counts(lost, cut_lost.counts)
-        return arrays, list(numbers)
-    identity = [_FORM, docs.key, _describe(model), both_readings]
-    folder = docs.folder / f"arrays-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]}"
+        counts, prepared = cut_lost.counts, _Prepared(arrays, list(numbers), None)
+    for reason, times in counts.items():
+        lost.count(reason, times)
+    return prepared
 
-    def prepare_once() -> tuple[dict[str, np.ndarray], list[str]]:
-        prepared = open_arrays(folder, identity)
-        if prepared is None:
-            write_arrays(folder, identity, parts, lambda: {"words": list(numbers), "lost": cut_lost.counts})
-            prepared = open_arrays(folder, identity)
-            assert prepared is not None
-        _add_counts(lost, prepared.facts["lost"])
-        return prepared.arrays, prepared.facts["words"]
+
+def _keep_arrays(folder: Path, identity: list[Any], parts: Parts, facts: Callable[[], Any] = dict) -> ArrayFolder:
+    """Write arrays once, in a folder named by their identity, and map them; of several processes, the first writes."""
+    place = folder / f"arrays-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]}"
+
+    def prepare_once() -> ArrayFolder:
+        kept = open_arrays(place, identity)
+        if kept is None:
+            write_arrays(place, identity, parts, facts)
+            kept = open_arrays(place, identity)
+            assert kept is not None
+        return kept
 
     return first_then_others(prepare_once)
 
@@ -193,11 +224,6 @@ def _cut_arrays(
         yield arrays
 
 
-def _add_counts(lost: Lost, counts: Mapping[str, int]) -> None:
-    for reason, times in counts.items():
-        lost.count(reason, times)
-
-
 def need_entities(gold: Sequence[Document]) -> None:
     """Raise an error if gold has no entity to learn from."""
     if not any(doc.spans for doc in gold):
@@ -232,8 +258,8 @@ class WeakTrainingSet:
 
 def weak_training_set(model: Model, docs: Sequence[Document], lost: Lost) -> WeakTrainingSet:
     """Prepare weak documents for a model under both readings; `lost` counts what the model cannot represent."""
-    arrays, words = _prepare(model, docs, lost, both_readings=True)
-    annotated = _as_annotated(model, docs, arrays, _features(model, words, arrays, lost))
+    prepared = _prepare(model, docs, lost, both_readings=True)
+    annotated, arrays = _as_annotated(model, docs, prepared, lost), prepared.arrays
     labels = annotated.targets.labels if isinstance(docs, StoredDocuments) else annotated.targets.labels.clone()
     targets = replace(annotated.targets, labels=labels, known=_tensor(arrays["known_as_complete"]))
     complete = replace(annotated, sentences=replace(annotated.sentences, treat_as_complete=True), targets=targets)

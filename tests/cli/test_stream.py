@@ -1,0 +1,69 @@
+"""`lacuner train --stream`: the same model as in memory, from documents that are prepared once."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from lacuner.corpus import write
+from lacuner.noise import Noise, corrupt
+from lacuner.trainer import streaming
+from tests.cli.conftest import Run
+from tests.demo_corpus import demo_corpus
+
+COMMON = ["train", "--weak", "weak.jsonl", "--encoder", "tiny", "--set", "train.epochs=1", "--map", "PERSON=PER"]
+
+
+@pytest.fixture(autouse=True)
+def _corpus(tmp_path: Path) -> None:
+    write(corrupt(demo_corpus().train[:40], Noise(drop=0.3)), tmp_path / "weak.jsonl")
+
+
+def weights(run: Path) -> str:
+    return sha256((run / "model" / "model.safetensors").read_bytes()).hexdigest()
+
+
+def test_the_same_model_as_in_memory(run: Run, tmp_path: Path) -> None:
+    done = run(*COMMON, "--recipe", "trust", "--out", "memory")
+    assert "prepar" not in done.stderr and not (tmp_path / "memory" / "prepared").exists()
+    done = run(*COMMON, "--recipe", "trust", "--stream", "--out", "disk")
+    assert "preparing the documents in disk/prepared/" in done.stderr and "--no-stream: in memory" in done.stderr
+    assert weights(tmp_path / "memory") == weights(tmp_path / "disk")
+    identities = [json.loads((tmp_path / name / "run.json").read_text())["identity"] for name in ("memory", "disk")]
+    assert identities[0] == identities[1]
+    again = run(*COMMON, "--recipe", "trust", "--stream", "--out", "disk")
+    assert "prepared earlier" in again.stderr and "already finished" in again.stderr
+
+
+def test_a_cache_serves_several_runs(run: Run, tmp_path: Path) -> None:
+    run(*COMMON, "--recipe", "trust", "--stream", "--cache", "cache", "--out", "one")
+    done = run(*COMMON, "--recipe", "negative_sampling", "--stream", "--cache", "cache", "--out", "two")
+    assert "prepared earlier" in done.stderr and len(list((tmp_path / "cache").iterdir())) == 1
+    assert not (tmp_path / "two" / "prepared").exists()
+    done = run(*COMMON, "--map", "PLACE=LOC", "--recipe", "trust", "--stream", "--cache", "cache", "--out", "three")
+    assert "prepared earlier" not in done.stderr and len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_large_corpora_are_streamed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "LIMIT", 39)
+    assert "40 documents are prepared" in run(*COMMON, "--recipe", "trust", "--out", "run").stderr
+    assert "prepar" not in run(*COMMON, "--recipe", "trust", "--no-stream", "--out", "memory").stderr
+    assert "prepar" not in run(*COMMON, "--recipe", "partial", "--out", "partial").stderr, "it needs memory anyway"
+
+
+def test_what_cannot_be_streamed(run: Run) -> None:
+    done = run(*COMMON, "--recipe", "partial", "--stream", "--out", "run", status=2)
+    assert "recipe `partial` needs its documents in memory: leave out --stream, or choose one of trust" in done.stderr
+    done = run("train", "--weak", "-", "--recipe", "trust", "--stream", "--out", "run", status=2)
+    assert "--stream needs files" in done.stderr
+
+
+def test_a_preparation_that_fails_leaves_a_folder_that_can_be_used(run: Run, tmp_path: Path) -> None:
+    text = (tmp_path / "weak.jsonl").read_text()
+    (tmp_path / "weak.jsonl").write_text(text + "{\n")
+    assert "weak.jsonl:41" in run(*COMMON, "--recipe", "trust", "--stream", "--out", "run", status=2).stderr
+    (tmp_path / "weak.jsonl").write_text(text)
+    run(*COMMON, "--recipe", "trust", "--stream", "--out", "run")
