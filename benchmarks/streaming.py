@@ -1,8 +1,10 @@
 """Training on a generated weak corpus, from disk or in memory: CPU time of each part, speed of the steps, peak memory.
 
 `python -m benchmarks.streaming generate FILE --sentences 2000000` writes made-up sentences with weak labels.
-`python -m benchmarks.streaming train FILE OUT --recipe trust --steps 500 --stream` trains that many steps in the new
-folder OUT; `--no-stream` keeps the documents in memory. Run both in turn.
+`python -m benchmarks.streaming train FILE OUT --cache DIR --recipe trust --steps 500` trains that many steps in the new
+folder OUT; `--no-stream` keeps the documents in memory.
+`python -m benchmarks.streaming compare FILE --cache DIR --head span --steps 300` makes each step (without that of the
+optimiser, which does not depend on where the data is) from disk and from memory, in turn in one process.
 """
 
 from __future__ import annotations
@@ -23,11 +25,19 @@ from lacuner.cli.console import hash_corpus
 from lacuner.cli.options import InputOptions
 from lacuner.config import load_config
 from lacuner.corpus import read
-from lacuner.data import Splits
+from lacuner.data import Lost, Splits
+from lacuner.mapped import release_pages
 from lacuner.recipes import RECIPES
+from lacuner.recipes.negative_sampling import sampling_step
 from lacuner.trainer.streaming import keep_or_store
 from lacuner.trainer.train import train
 from lacuner.training import loop
+from lacuner.training.batches import epoch_batches
+from lacuner.training.dataset import training_set, weak_training_set
+from lacuner.training.identity import set_complete, sort_documents
+from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
+from lacuner.training.steps import loss_step
 
 WORDS, NAMES = 200_000, 50_000
 """Distinct words, by Zipf's law, and distinct names of one to three words."""
@@ -69,8 +79,9 @@ def _make_words(rng: np.random.Generator, count: int) -> list[str]:
     return [bytes(row[:length]).decode() for row, length in zip(letters, lengths, strict=True)]
 
 
-def measure(path: Path, out: Path, recipe: str, settings: list[str], stream: bool, steps: int) -> None:
+def measure(options: argparse.Namespace) -> None:
     """Print CPU time and peak memory of reading, preparing and training."""
+    path, recipe, steps = options.file, options.recipe, options.steps
     torch.set_num_threads(1)
     start = last = time.process_time()
     update, done, words, seconds = loop._Trainer._update, 0, 0, 0.0
@@ -96,16 +107,52 @@ def measure(path: Path, out: Path, recipe: str, settings: list[str], stream: boo
         return sums
 
     loop._Trainer._update = timed  # type: ignore[method-assign]
-    config = load_config(RECIPES[recipe].Config, settings=["encoder.name=tiny", *settings])
+    config = load_config(RECIPES[recipe].Config, settings=["encoder.name=tiny", *options.set])
     inputs = InputOptions()
-    docs = keep_or_store(partial(read, path), out / "prepared", [hash_corpus(path, inputs)], stream, _log)
+    docs = keep_or_store(partial(read, path), options.cache, [hash_corpus(path, inputs)], options.stream, _log)
     report(f"reading {len(docs):,} documents")
     try:
-        train(recipe, Splits(weak=docs), out, config, log=_log)
+        train(recipe, Splits(weak=docs), options.out, config, log=_log)
     except FinishedError:
         report(f"{done} steps")
     rate = words / seconds
     sys.stdout.write(f"{words:,} words, {rate:,.0f} words per second of CPU time; {last - start:,.0f} s in total\n")
+
+
+def compare(path: Path, cache: Path, kind: str, steps: int) -> None:
+    """Print the CPU time of the same steps with data on disk and in memory."""
+    torch.set_num_threads(1)
+    in_memory = sort_documents(set_complete(read(path), False))
+    on_disk = keep_or_store(lambda: in_memory, cache, [hash_corpus(path, InputOptions())], True, _log)
+    recipe = "negative_sampling" if kind == "span" else "trust"
+    config = load_config(RECIPES[recipe].Config, settings=["encoder.name=tiny", f"head.kind={kind}"])
+    model = new_model(config, in_memory, Run(cache, {"seed": 1}))
+    by_place: dict[str, Any] = {}
+    for place, docs in (("memory", in_memory), ("disk", on_disk)):
+        if kind == "span":
+            weak = weak_training_set(model, docs, Lost())
+            by_place[place] = sampling_step(weak, config, 0), weak.as_annotated.features
+        else:
+            data = training_set(model, docs, Lost())
+            by_place[place] = loss_step(data), data.features
+    features = by_place["memory"][1]
+    batches = epoch_batches(features.costs, config.train.resolve(model, features).budget or 0, 1)[:steps]
+    words = sum(int(features.lengths[indices].sum()) for indices in batches)
+    seconds = {place: np.zeros(len(batches)) for place in by_place}
+    for number, indices in enumerate(batches):
+        order = list(by_place) if number % 2 else list(by_place)[::-1]
+        for place in order:
+            start = time.process_time()
+            by_place[place][0](indices).total.backward()
+            seconds[place][number] = time.process_time() - start
+        if number % loop.RELEASE_EVERY == loop.RELEASE_EVERY // 2:
+            release_pages()
+    rates = {place: words / times.sum() for place, times in seconds.items()}
+    ratio = np.median(seconds["disk"] / seconds["memory"])
+    sys.stdout.write(
+        f"{kind}, {len(in_memory):,} sentences, {len(batches)} steps: words per second of CPU time "
+        f"{rates['memory']:,.0f} in memory, {rates['disk']:,.0f} from disk; median ratio of a step's time {ratio:.3f}\n"
+    )
 
 
 def _log(line: str) -> None:
@@ -121,15 +168,23 @@ def main() -> None:
     trainer = commands.add_parser("train")
     trainer.add_argument("file", type=Path)
     trainer.add_argument("out", type=Path)
+    trainer.add_argument("--cache", type=Path, required=True)
     trainer.add_argument("--recipe", default="trust")
     trainer.add_argument("--set", action="append", default=[])
     trainer.add_argument("--steps", type=int, default=500)
     trainer.add_argument("--stream", action=argparse.BooleanOptionalAction, default=True)
+    comparison = commands.add_parser("compare")
+    comparison.add_argument("file", type=Path)
+    comparison.add_argument("--cache", type=Path, required=True)
+    comparison.add_argument("--head", choices=("token", "span"), default="token")
+    comparison.add_argument("--steps", type=int, default=300)
     options = parser.parse_args()
     if options.command == "generate":
         generate(options.file, options.sentences)
+    elif options.command == "train":
+        measure(options)
     else:
-        measure(options.file, options.out, options.recipe, options.set, options.stream, options.steps)
+        compare(options.file, options.cache, options.head, options.steps)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,8 @@ def open_arrays(folder: Path, identity: Any) -> ArrayFolder | None:
         content = json.loads((folder / INDEX).read_bytes().decode("utf-8", "surrogatepass"))
         if content["identity"] != identity:
             return None
+        if not all(name.isidentifier() for name in content["arrays"]):
+            raise ValueError("a name that is not one of ours, and might be a path")
         arrays = {name: _map(folder / f"{name}.bin", entry) for name, entry in content["arrays"].items()}
         return ArrayFolder(folder, arrays, content["facts"])
     except FileNotFoundError:

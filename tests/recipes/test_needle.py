@@ -88,7 +88,7 @@ def test_the_noise_handling_depends_on_the_encoder(
     name = f"hf:{make_model(tmp_path / 'bert')}" if pretrained else "tiny"
     minimum: list[float] = []
     complete_weak = needle.complete_weak
-    monkeypatch.setattr(needle, "complete_weak", lambda *given: minimum.append(given[-1]) or complete_weak(*given))
+    monkeypatch.setattr(needle, "complete_weak", lambda *given: minimum.append(given[3]) or complete_weak(*given))
     config = load_config(needle.Config, settings=[*QUICK, "noisy_epochs=1", f"encoder.name={name}"])
     train("needle", Splits(gold=GOLD, weak=WEAK), tmp_path / "r", config)
     assert ("calibrate/1" in stages(tmp_path / "r")) == pretrained

@@ -19,7 +19,7 @@ from lacuner.errors import ConfigError
 from lacuner.models import inference, tagger
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES
-from lacuner.techniques import label_issues
+from lacuner.techniques import label_completion, label_issues
 from lacuner.trainer import auto, streaming
 from lacuner.trainer.streaming import keep_or_store
 from lacuner.trainer.train import train
@@ -40,6 +40,8 @@ STREAMING = [
     ("negative_sampling", "span", []),
     ("negative_sampling", "span", ["sampler=weighted"]),
     ("nrces", "span", []),
+    ("needle", "crf", ["noise_aware=true", "parts=2", "rounds=2", "noisy_epochs=1"]),
+    ("needle", "crf", ["completion=false", "noisy_epochs=1"]),
 ]
 
 
@@ -59,6 +61,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "RUN", 7)
     monkeypatch.setattr(dataset, "PART", 9)
     monkeypatch.setattr(dataset, "WORDS", 50)
+    monkeypatch.setattr(label_completion, "GROUP", 11)
     for module in (inference, batches):
         monkeypatch.setattr(module, "BLOCK", 16)
     monkeypatch.setattr(batches, "SHARD", 4)

@@ -25,6 +25,7 @@ from lacuner.corpus.jsonl import as_line, document_from_line
 from lacuner.data import Document
 from lacuner.errors import CorpusError
 from lacuner.mapped import open_arrays, write_arrays
+from lacuner.processes import lock_folder
 
 RUN = 50_000
 """Documents that are sorted in memory at a time."""
@@ -35,7 +36,7 @@ _READ = 2000
 _DOCUMENTS = "documents.jsonl"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StoredDocuments(Sequence[Document]):
     """Documents in a folder, after some in memory (`front`); an index or a slice decodes those that it names."""
 
@@ -104,9 +105,14 @@ class StoredDocuments(Sequence[Document]):
         except OSError as error:
             raise CorpusError(f"cannot read this prepared data: {error.strerror}", file=self.folder) from error
 
+    def take(self, places: np.ndarray) -> StoredDocuments:
+        """The documents at some places; `labels` stay those of all."""
+        assert not self.front
+        return replace(self, numbers=places if self.numbers is None else self.numbers[places])
+
     def select(self, chosen: np.ndarray) -> StoredDocuments:
-        """The documents of the folder that a mask `[documents]` marks."""
-        selected = replace(self, numbers=np.flatnonzero(chosen))
+        """The documents that a mask `[documents]` marks."""
+        selected = self.take(np.flatnonzero(chosen))
         labels = {span.label for doc in selected for span in doc.spans}
         return replace(selected, labels=sorted(labels))
 
@@ -176,16 +182,16 @@ def store_documents(docs: Iterable[Document], folder: Path, identity: Any, order
             labels.update([span.label for span in doc.spans])
             yield doc
 
-    folder.mkdir(parents=True, exist_ok=True)
-    with temporary_folder(folder) as runs, atomic_write(folder / _DOCUMENTS, private=True) as stream:
-        for line in map(_encode, seen()) if ordered else _sorted_lines(seen(), runs):
-            stream.write(line)
-            digest.update(line)
-            starts.append(starts[-1] + len(line))
-            complete.append(_is_complete(line))
-    facts = {"sha256": digest.hexdigest(), "labels": sorted(labels), "sample": sample.lines}
-    arrays = {"offsets": np.array(starts, dtype=np.int64), "complete": np.array(complete, dtype=bool)}
-    write_arrays(folder, identity, [arrays], lambda: facts)
+    with lock_folder(folder), temporary_folder(folder) as runs:
+        with atomic_write(folder / _DOCUMENTS, private=True) as stream:
+            for line in map(_encode, seen()) if ordered else _sorted_lines(seen(), runs):
+                stream.write(line)
+                digest.update(line)
+                starts.append(starts[-1] + len(line))
+                complete.append(_is_complete(line))
+        facts = {"sha256": digest.hexdigest(), "labels": sorted(labels), "sample": sample.lines}
+        arrays = {"offsets": np.array(starts, dtype=np.int64), "complete": np.array(complete, dtype=bool)}
+        write_arrays(folder, identity, [arrays], lambda: facts)
     stored = open_documents(folder, identity)
     assert stored is not None
     return stored

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,10 @@ class NumberedWords(Sequence[list[str]]):
 
     def __init__(self, distinct: list[str], row: np.ndarray, lengths: np.ndarray) -> None:
         self.distinct, self.row, self.lengths = distinct, row, lengths.astype(np.int64)
-        self._offsets = offsets_of(self.lengths)
+
+    @cached_property
+    def _offsets(self) -> np.ndarray:
+        return offsets_of(self.lengths)
 
     def __len__(self) -> int:
         return len(self.lengths)

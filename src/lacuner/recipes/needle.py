@@ -30,6 +30,7 @@ from pydantic import Field
 from torch import Tensor
 
 from lacuner.config import OnlyWith
+from lacuner.corpus.stored import join_documents, treat_as_complete
 from lacuner.data import Document, Lost, Splits, labels_of
 from lacuner.errors import ConfigError
 from lacuner.evaluate.calibration import (
@@ -61,6 +62,7 @@ from lacuner.training.steps import loss_step, supervised_loss
 NEEDS = ("weak", "gold")
 GROUP = "recommended"
 PAPER = "Jiang et al., 2021"
+STREAMS = True
 MIN_PROBABILITY = 0.9
 """Default of `sure` where entities are filtered."""
 ENOUGH_GOLD = 500
@@ -121,7 +123,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     gold, weak = splits.gold or (), splits.weak or ()
     if any(doc.spans for doc in weak):
         need_entities(gold)
-    model, lost = new_model(config, [*gold, *weak], run), Lost()
+    model, lost = new_model(config, join_documents(gold, weak), run), Lost()
     gold_data = training_set(model, gold, lost)
     run.log(f"needle: training on {len(gold):,} gold documents: {lost}")
     if only_weak := sorted(set(labels_of(weak)) - set(labels_of(gold))):
@@ -185,13 +187,13 @@ def _train_on_completed(task: _Task, number: int) -> None:
     other = config.complete_from if number == 1 else None
     tagger: AnyTagger = Tagger(task.model) if other is None else load(other)
     sure = config.sure if config.sure is not None else 0.0 if task.noise_aware else MIN_PROBABILITY
-    completed = complete_weak(tagger, task.weak, config.broken, sure)
+    completed = complete_weak(tagger, task.weak, config.broken, sure, [run.identity, number])
     if not completed.docs:
         run.log(f"needle: {completed}: only gold is left to train on")
         return
     if not config.completion:
-        as_complete, empty = [replace(doc, complete=True) for doc in completed.weak], completed.counts["empty"]
-        completed = replace(completed, docs=as_complete, counts=Counter(empty=empty))
+        docs, empty = treat_as_complete(completed.weak), completed.counts["empty"]
+        completed = replace(completed, docs=docs, counts=Counter(empty=empty))
     run.log(f"needle: {completed}")
     confidence = None
     if task.noise_aware:
@@ -200,7 +202,7 @@ def _train_on_completed(task: _Task, number: int) -> None:
         write_confidence(run.folder, calibration, confidence, number)
     write_completed(run.folder, task.gold, completed, confidence, number)
     lost = Lost()
-    data = training_set(task.model, [*task.gold, *completed.docs], lost)
+    data = training_set(task.model, join_documents(task.gold, completed.docs), lost)
     run.log(f"needle: gold and weak documents together: {lost}")
     if confidence is not None:
         data.weight_documents(np.concatenate([np.ones(len(task.gold)), confidence]))
@@ -225,7 +227,7 @@ def _train_fold(task: _Task, chosen: np.ndarray, name: str) -> Tagger | None:
     """A model trained on some of the gold documents; None if they have no entity."""
     if not any(doc.spans for doc, use in zip(task.gold, chosen.tolist(), strict=True) if use):
         return None
-    model = new_model(task.config, [*task.gold, *task.weak], task.run, name)
+    model = new_model(task.config, join_documents(task.gold, task.weak), task.run, name)
     data = replace(task.gold_data, model=model).only(chosen[task.gold_data.sentences.document])
     settings = task.config.train.model_copy(update={"patience": None})
     train_stage(data, lambda _: loss_step(data), settings, task.run, name=name)

@@ -1,8 +1,9 @@
 """Label completion: weak labels stay, and a model's predictions fill in the unlabeled tokens."""
 
+import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 
 from lacuner.atomic import atomic_write
 from lacuner.corpus.jsonl import as_line
+from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents
 from lacuner.corpus.words import flatten, to_words, words_of
 from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.evaluate.calibration import Calibration
@@ -22,11 +24,14 @@ from lacuner.models.storage import AnyTagger
 from lacuner.models.tagger import Tagger, assemble
 from lacuner.models.types import CRFScores, Targets
 from lacuner.models.windows import cut_sentences
+from lacuner.training.distributed import first_then_others, is_first
 
 SOURCE = "completion"
 """`source` of the spans that the model added."""
 COMPLETED = "completed"
 """`completed.jsonl` in a run folder holds the completed documents."""
+GROUP = 20_000
+"""Documents that are predicted and completed at a time."""
 _LOSSLESS = ("utf-8", "surrogatepass")  # a lone surrogate in a text must not end the run
 REASONS = {
     "empty": "sentences without a weak label skipped",
@@ -42,18 +47,21 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Completion:
-    """Completed weak documents, and the same with weak labels only (`weak`) and with predictions only (`pseudo`).
+    """Completed weak documents, and the same with weak labels only (`weak`).
 
     For each of them, the model's confidence in the document as a whole, and the share of its words with a weak label.
     `counts` has what was done, by the keys of `REASONS`.
     """
 
-    docs: list[Document]
-    weak: list[Document]
-    pseudo: list[Document]
+    docs: Sequence[Document]
+    weak: Sequence[Document]
+    pseudo: dict[str, Any]
+    """`count_labels` of the same documents with predictions only."""
     scores: np.ndarray
     labeled_share: np.ndarray
     counts: Counter[str]
+    kept: np.ndarray
+    """Places of these documents among those that were to be completed."""
 
     def __str__(self) -> str:
         steps = "; ".join(f"{what}: {self.counts[name]:,}" for name, what in REASONS.items() if self.counts[name])
@@ -61,17 +69,58 @@ class Completion:
 
 
 def complete_weak(
-    tagger: AnyTagger, weak: Sequence[Document], broken: Literal["repair", "drop"] = "repair", sure: float = 0.0
+    tagger: AnyTagger,
+    weak: Sequence[Document],
+    broken: Literal["repair", "drop"] = "repair",
+    sure: float = 0.0,
+    key: Sequence[object] = (),
 ) -> Completion:
     """Complete weak documents with a tagger's predictions; documents without any label are skipped.
 
-    Documents marked complete stay as they are. `broken`: repair or drop a document in which a weak label interrupts a
-    predicted entity of another type. `sure`: minimum probability of an added entity; words of others become unsure.
+    Documents marked complete stay as they are. Completed documents are stored on disk if the weak ones are.
+
+    Args:
+        tagger: predicts entities.
+        weak: weak documents.
+        broken: repair or drop a document in which a weak label interrupts a predicted entity of another type.
+        sure: minimum probability of an added entity; words of others become unsure.
+        key: what identifies the tagger, as JSON: where completed documents are stored depends on it.
     """
-    labeled = [doc for doc in weak if doc.spans or doc.complete]
-    completion = complete_all(labeled, *predict_with_confidence(tagger, labeled), broken, sure)
-    completion.counts["empty"] = len(weak) - len(labeled)
-    return completion
+    parts: list[Completion] = []
+
+    def complete_parts() -> Iterator[Document]:
+        for start in range(0, max(len(weak), 1), GROUP):
+            group = weak[start : start + GROUP]
+            places = np.array([i for i, doc in enumerate(group) if doc.spans or doc.complete], dtype=np.int64)
+            labeled = [group[i] for i in places]
+            part = complete_all(labeled, *predict_with_confidence(tagger, labeled), broken, sure)
+            yield from part.docs
+            part.counts["empty"] = len(group) - len(labeled)
+            parts.append(replace(part, docs=(), weak=(), kept=start + places[part.kept]))
+
+    if isinstance(weak, StoredDocuments):
+        identity = hashlib.sha256(json.dumps([*key, weak.key, broken, sure]).encode()).hexdigest()
+        docs: Sequence[Document] = _store(complete_parts(), weak.folder / f"completed-{identity[:16]}", identity)
+        kept = np.concatenate([part.kept for part in parts])
+        kept_weak: Sequence[Document] = weak.take(kept)
+    else:
+        docs = list(complete_parts())
+        kept = np.concatenate([part.kept for part in parts])
+        kept_weak = [weak[i] for i in kept]
+    scores, shares = (np.concatenate([getattr(p, name) for p in parts]) for name in ("scores", "labeled_share"))
+    counts = sum((part.counts for part in parts), Counter[str]())
+    return Completion(docs, kept_weak, _add_counts([p.pseudo for p in parts]), scores, shares, counts, kept)
+
+
+def _store(docs: Iterable[Document], folder: Path, identity: str) -> StoredDocuments:
+    """Store documents in order. All processes compute them; the first one writes them."""
+    if is_first():
+        store_documents(docs, folder, identity, ordered=True)
+    else:
+        deque(docs, maxlen=0)
+    stored = first_then_others(lambda: open_documents(folder, identity))
+    assert stored is not None
+    return stored
 
 
 def complete_all(
@@ -93,8 +142,9 @@ def complete_all(
         docs.append(doc)
         kept.append(number)
         shares.append(_labeled_share(weak_doc))
-    weak_docs, pseudo_docs = [weak[number] for number in kept], [pseudo[number] for number in kept]
-    return Completion(docs, weak_docs, pseudo_docs, scores[kept], np.array(shares), counts)
+    weak_docs, pseudo_counts = [weak[number] for number in kept], count_labels([pseudo[number] for number in kept])
+    places = np.array(kept, dtype=np.int64)
+    return Completion(docs, weak_docs, pseudo_counts, scores[places], np.array(shares), counts, places)
 
 
 def _labeled_share(weak: Document) -> float:
@@ -198,6 +248,13 @@ def count_labels(docs: Sequence[Document]) -> dict[str, Any]:
     return {"documents": len(docs), "words": words, "entities": dict(sorted(labels.items()))}
 
 
+def _add_counts(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """`count_labels` of all documents from those of their parts."""
+    entities = sum((Counter(part["entities"]) for part in parts), Counter[str]())
+    totals = {name: sum(part[name] for part in parts) for name in ("documents", "words")}
+    return {**totals, "entities": dict(sorted(entities.items()))}
+
+
 def write_completed(
     folder: Path, gold: Sequence[Document], completion: Completion, confidence: np.ndarray | None, round_: int = 1
 ) -> None:
@@ -209,8 +266,8 @@ def write_completed(
             if confidence is not None:
                 meta["confidence"] = round(float(confidence[number]), 6)
             stream.write(as_line(replace(doc, meta=meta)).encode(*_LOSSLESS))
-    kinds = {"gold": gold, "weak": completion.weak, "completed": completion.docs, "pseudo": completion.pseudo}
-    counts = {kind: count_labels(docs) for kind, docs in kinds.items()}
+    kinds = {"gold": gold, "weak": completion.weak, "completed": completion.docs}
+    counts = {kind: count_labels(docs) for kind, docs in kinds.items()} | {"pseudo": completion.pseudo}
     row = {"labels": counts, "completion": {name: completion.counts[name] for name in REASONS}}
     with atomic_write(folder / f"labels{suffix}.json") as stream:
         stream.write((json.dumps(row, ensure_ascii=False, indent=1) + "\n").encode(*_LOSSLESS))

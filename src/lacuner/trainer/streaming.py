@@ -13,7 +13,6 @@ from lacuner.corpus.stored import StoredDocuments, open_documents, store_documen
 from lacuner.corpus.words import share_ranges
 from lacuner.data import Document
 from lacuner.errors import ConfigError
-from lacuner.processes import lock_folder
 from lacuner.recipes import RECIPES
 from lacuner.training.distributed import first_then_others
 from lacuner.training.identity import set_complete
@@ -73,8 +72,7 @@ def keep_or_store(
         if not stream and len(first) <= LIMIT:
             return first
         log(f"preparing the documents in {place}, to read them from there while training (--no-stream: in memory)")
-        with lock_folder(place):
-            stored = store_documents(set_complete(chain(first, docs), False), place, list(sources))
+        stored = store_documents(set_complete(chain(first, docs), False), place, list(sources))
         log(f"{len(stored):,} documents are prepared")
         return stored
 

@@ -28,6 +28,7 @@ from lacuner.models.ragged import NumberedWords, offsets_of
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Annotation, Batch, Encoder, Features, Targets
 from lacuner.models.windows import Sentences, Window, cut_sentences
+from lacuner.processes import lock_folder
 from lacuner.training.distributed import first_then_others
 
 PART = 5000
@@ -107,8 +108,14 @@ class TrainingSet:
 
     def weight_documents(self, weights: np.ndarray) -> None:
         """Weight every position by its document's weight `[documents]`."""
-        by_sentence = weights[self.sentences.document]
-        self.targets.weight = torch.from_numpy(np.repeat(by_sentence, self.features.lengths)).float()
+        offsets, by_sentence = self.targets.offsets, weights[self.sentences.document].astype(np.float32)
+
+        def weights_of(words: slice) -> Tensor:
+            places = np.arange(words.start, min(words.stop, offsets[-1]))
+            return torch.from_numpy(by_sentence[np.searchsorted(offsets, places, side="right") - 1])
+
+        digest = hashlib.sha256(by_sentence.tobytes()).hexdigest()
+        self.targets.weight = derive_tensor(self, ["weights", digest], weights_of)
 
 
 def derive_tensor(data: TrainingSet, key: Sequence[object], compute: Callable[[slice], Tensor]) -> Tensor:
@@ -184,7 +191,8 @@ def _keep_arrays(folder: Path, identity: list[Any], parts: Parts, facts: Callabl
     def prepare_once() -> ArrayFolder:
         kept = open_arrays(place, identity)
         if kept is None:
-            write_arrays(place, identity, parts, facts)
+            with lock_folder(place):
+                write_arrays(place, identity, parts, facts)
             kept = open_arrays(place, identity)
             assert kept is not None
         return kept
