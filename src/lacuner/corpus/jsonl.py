@@ -6,6 +6,7 @@ Our form has `{"id", "text", "words", "spans", "rejected", "unsure", "complete",
 are kept in `meta`.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
