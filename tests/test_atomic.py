@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lacuner import atomic
-from lacuner.atomic import atomic_write
+from lacuner.atomic import TEMPORARY, append_line, atomic_write, temporary_folder
 
 
 def mode(path: Path) -> int:
@@ -71,6 +71,68 @@ def test_a_link_in_place_of_the_part_is_not_followed(tmp_path: Path, kind: str) 
     with atomic_write(tmp_path / "x") as stream:
         stream.write(b"new")
     assert precious.read_text() == "precious" and (tmp_path / "x").read_text() == "new"
+
+
+def test_who_reads_the_old_file_is_not_disturbed(tmp_path: Path) -> None:
+    """The new file takes the name in one step: it is not written over the old one."""
+    path = tmp_path / "x"
+    path.write_text("old")
+    with path.open() as reader:
+        with atomic_write(path) as stream:
+            stream.write(b"new and longer")
+            stream.flush()
+            assert path.read_text() == "old"
+        assert reader.read() == "old" and path.read_text() == "new and longer"
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_the_data_is_on_the_disk_before_the_file_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, steps = tmp_path / "x", []
+    sync, replace = os.fsync, os.replace
+
+    def note_sync(descriptor: int) -> None:
+        steps.append(f"{os.fstat(descriptor).st_size} bytes on the disk")
+        sync(descriptor)
+
+    def note_replace(part: Path, target: Path) -> None:
+        steps.append(f"moved to {Path(target).name}")
+        replace(part, target)
+
+    monkeypatch.setattr("lacuner.atomic.os.fsync", note_sync)
+    monkeypatch.setattr("lacuner.atomic.os.replace", note_replace)
+    with atomic_write(path) as stream:
+        stream.write(b"new")
+    assert steps == ["3 bytes on the disk", "moved to x"]
+
+
+def test_a_private_file_is_private_at_any_time(tmp_path: Path) -> None:
+    for private, expected in ((True, 0o600), (False, 0o666 & ~atomic._UMASK)):
+        path = tmp_path / f"{private}"
+        with atomic_write(path, private=private) as stream:
+            stream.write(b"x")
+        assert mode(path) == expected
+
+
+def test_appended_lines_are_on_the_disk_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, synced, sync = tmp_path / "log", [], os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append(path.read_bytes())
+        sync(descriptor)
+
+    monkeypatch.setattr("lacuner.atomic.os.fsync", note)
+    append_line(path, b"one")
+    append_line(path, b"two")
+    assert b"one\ntwo\n" in synced and b"one\n" in synced and mode(path) == 0o600
+
+
+def test_a_temporary_folder_is_emptied_first_and_removed(tmp_path: Path) -> None:
+    (tmp_path / TEMPORARY).mkdir()
+    (tmp_path / TEMPORARY / "private").touch()
+    with temporary_folder(tmp_path) as folder:
+        assert list(folder.iterdir()) == [] and mode(folder) == 0o700
+        (folder / "x").touch()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
