@@ -52,7 +52,7 @@ COMMANDS: dict[str, list[str]] = {
     "train": [*TRAIN, "--out", "out"],
     "pretrain": ["pretrain", "text.txt", "--encoder", "tiny", "--out", "out", "--set", "epochs=1"],
     "distil": ["distil", "model", "--to", "tiny", "--text", "text.txt", "--out", "out", "--set", "train.epochs=1"],
-    "export": ["export", "model", "--to", "spacy", "--text", "text.txt", "--out", "out"],
+    "export": ["export", "untrained", "--to", "spacy", "--text", "text.txt", "--out", "out"],
     "bench": ["bench", "spec.toml", "--out", "out", "--data", ".", "--workers", "1"],
 }
 SPEC = """
@@ -97,7 +97,21 @@ def prepare(folder: Path) -> None:
     queue = ReviewQueue((issue,), {doc.id: doc for doc in docs}, (), ("PER",))
     save_queue(queue, Path("reviewed"))
     decision_log(Path("reviewed")).append(queue.decide(issue.id, "accept"))
+    save_untrained(Path("untrained"))
     assert run_in_child([*TRAIN, "--out", "model"], lambda: None) == 0, Path("said.txt").read_text()
+
+
+def save_untrained(folder: Path) -> None:
+    """A model with random weights: it predicts entities, as the proof of an export needs."""
+    from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+    from lacuner.models.heads import build_head
+    from lacuner.models.model import Model
+    from lacuner.models.storage import save
+    from lacuner.models.tagger import Tagger
+
+    torch.manual_seed(0)
+    encoder = TinyEncoder(TinyConfig(width=16, layers=1, rows=64, feature=8, heads=2))
+    save(Tagger(Model(encoder, build_head({"kind": "token", "labels": ["LOC", "PER"]}, encoder.width))), folder)
 
 
 def die() -> None:

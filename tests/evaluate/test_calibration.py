@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lacuner.data import Document, Span
-from lacuner.evaluate.calibration import calibrate, exact_match, label_confidence
+from lacuner.evaluate.calibration import calibrate, calibrate_spans, exact_match, label_confidence
 
 
 def test_accuracy_of_each_bin() -> None:
@@ -57,3 +57,27 @@ def test_exact_match_means_every_span_and_nothing_else() -> None:
     doc = Document("1", "a b c", spans=(Span(0, 1, "X", 0.5), Span(2, 3, "Y")))
     others = [replace(doc, spans=spans) for spans in (doc.spans[::-1], doc.spans[:1], (*doc.spans, Span(4, 5, "X")))]
     assert exact_match([doc] * 3, others).tolist() == [True, False, False]
+
+
+def calibration_error(probs: np.ndarray, correct: np.ndarray, bins: int = 15) -> float:
+    """Expected calibration error: mean distance of probability and accuracy over bins of equal width."""
+    own = np.minimum((probs * bins).astype(int), bins - 1)
+    gaps = [(own == i).mean() * abs(probs[own == i].mean() - correct[own == i].mean()) for i in np.unique(own)]
+    return float(sum(gaps))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_calibration_keeps_a_perfectly_calibrated_generator_calibrated(seed: int) -> None:
+    """T8: on other data of a generator whose scores are its probabilities, the expected calibration error is < 0.01."""
+    rng = np.random.default_rng(seed)
+    fitted, held_out = rng.random(100_000), rng.random(100_000)
+    assert calibration_error(held_out, rng.random(100_000) < held_out) < 0.01, "the generator itself"
+    correct = rng.random(100_000) < fitted
+    for calibration in (calibrate(fitted, correct), calibrate_spans(fitted, correct)):
+        assert calibration is not None
+        assert calibration_error(calibration(held_out), rng.random(100_000) < held_out) < 0.01
+    distorted = held_out**3  # not calibrated: what is measured is not always small
+    assert calibration_error(distorted, rng.random(100_000) < held_out) > 0.1
+    repaired = calibrate_spans(fitted**3, correct)
+    assert repaired is not None
+    assert calibration_error(repaired(distorted), rng.random(100_000) < held_out) < 0.02

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import product
 
 import numpy as np
@@ -64,13 +63,11 @@ def test_chance_alone_is_rarely_significant() -> None:
     assert all(0.01 <= share <= 0.10 for share in np.mean(below, axis=0))
 
 
-def test_it_is_seeded_and_fast() -> None:
+def test_it_is_seeded() -> None:
     rng = np.random.default_rng(1)
     gold = rng.integers(0, 5, 20_000)
     a, b = (np.stack([rng.binomial(gold, rate), gold, gold], 1) for rate in (0.7, 0.69))
-    start = time.perf_counter()
     assert compare(a, b) == compare(a, b)
-    assert time.perf_counter() - start < 10
     assert compare(a, b) != compare(a, b, seed=2)
 
 

@@ -13,6 +13,7 @@ def example(seed=0):
     entity = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
     types = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
     mask, known = torch.rand(2, 5) < 0.8, torch.rand(2, 5) < 0.8
+    mask[0, :2], known[0, :2] = torch.tensor([True, False]), torch.tensor([False, True])  # unknown, and padding
     probs = torch.randn(2, 5, 4, dtype=torch.float64).softmax(-1)
     weight = torch.rand(2, 5, dtype=torch.float64)
     return entity, types, mask, Targets(torch.zeros(2, 5, dtype=torch.long), known, weight, probs)

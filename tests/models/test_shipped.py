@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -49,10 +48,7 @@ def test_the_files_are_small_and_those_of_the_card(name: str) -> None:
 def test_it_opens_as_a_pretrained_encoder(name: str) -> None:
     config = EncoderConfig(name=name)
     assert is_pretrained(config) and not is_transformer(config) and encoder_fingerprint(name)
-    open_encoder(config, ())  # the first time, libraries are loaded
-    start = time.process_time()
     encoder = open_encoder(config, ())
-    assert time.process_time() - start < 1.0, "0.3 s on an idle machine"
     assert isinstance(encoder, TinyEncoder) and encoder.is_pretrained and encoder.sparse_table is not None
     model = open_masked_model(config)
     assert model is not None and model.head.top5 is not None and model.head.top5 > 0.4

@@ -89,16 +89,27 @@ def test_every_word_that_a_window_predicts_is_kept_once(length: int) -> None:
     sentences = cut_sentences(docs, encoder_with_limit(64))
     sizes = [len(window) for window in sentences.words]
     sentence, start = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(size) for size in sizes])
-    label, score = (sentence % 2).astype(np.int64), np.full(len(start), 0.5, dtype=np.float32)
-    predicted = list(assemble(docs, sentences, DecodedSpans(sentence, start, start + 1, label, score), LABELS))
-    for doc, prediction in zip(docs, predicted, strict=True):
-        assert [(span.start, span.end) for span in prediction.spans] == list(doc.words or ())
+    windows = np.array(sentences.windows)[sentence]
+    place = start + windows[:, 0]
+    is_foreign = (place < windows[:, 2]) | (
+        place >= windows[:, 3]
+    )  # owned by another window: more probable, but ignored
+    score = np.where(is_foreign, 0.9, 0.5).astype(np.float32)
+    spans = DecodedSpans(sentence, start, start + 1, is_foreign.astype(np.int64), score)
+    for doc, prediction in zip(docs, assemble(docs, sentences, spans, LABELS), strict=True):
+        assert [(*span.key, span.score) for span in prediction.spans] == [
+            (*word, "LOC", 0.5) for word in doc.words or ()
+        ]
 
 
-def test_words_that_are_read_and_unread_are_counted() -> None:
+def test_words_that_are_read_and_unread_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = new_tagger(limit=64)
     list(tagger.predict([document(words(300)), document(words(20))]))
     assert tagger.words_unread == tagger.words_truncated == 0
+    prepare = tagger.model.encoder.prepare
+    monkeypatch.setattr(tagger.model.encoder, "prepare", lambda words: replace(prepare(words), truncated=2))
+    list(tagger.predict([document(words(20))]))
+    assert tagger.words_unread == tagger.words_truncated == 2
     windows = cut_sentences([document(words(300))], encoder_with_limit(64)).windows
     assert len(windows) > 4 and sum(window.end - window.start for window in windows) > 300
 
