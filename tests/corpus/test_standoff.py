@@ -196,6 +196,26 @@ def test_bioc(read_sample: ReadSample, content: str) -> None:
     assert sample.lost.counts == {"relation not read": 1}
 
 
+def test_bioc_sentences_that_repeat_the_text_of_their_passage(read_sample: ReadSample) -> None:
+    """Their annotations and relations count, too."""
+    sentence = {"offset": 2000, "text": "She left Halden.", "annotations": [annotation(2009, 6, "PLACE", "Halden")]}
+    sentence["relations"] = [{"id": "R1"}]
+    passage = {"offset": 2000, "text": "She left Halden.", "annotations": [], "sentences": [sentence]}
+    sample = read_sample({"documents": [{"id": "1", "passages": [passage]}]})
+    assert sample.surfaces() == [[("Halden", "PLACE")]]
+    assert sample.lost.counts == {"relation not read": 1}
+
+
+def test_bioc_scores_that_are_not_numbers_are_counted(read_sample: ReadSample) -> None:
+    entry = annotation(0, 4, "PERSON", "Mara")
+    entry["infons"]["score"] = "high"
+    sample = read_sample(
+        {"documents": [{"id": "1", "passages": [{"offset": 0, "text": "Mara", "annotations": [entry]}]}]}
+    )
+    assert [span.score for span in sample.docs[0].spans] == [None]
+    assert sample.lost.counts == {"score not read: it is not a number": 1}
+
+
 def test_bconv_2_offsets_in_bytes_are_corrected(read_sample: ReadSample) -> None:
     passages = [
         {"offset": 0, "text": "Éé left.", "annotations": []},

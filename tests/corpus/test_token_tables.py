@@ -47,7 +47,10 @@ def test_webanno(read_sample: ReadSample) -> None:
     assert first.spans == (NAME, Span(15, 21, "A_B"), PLACE), "stacked labels, and escapes"
     assert second.text == "🚀 Oslo \\ north"
     assert sample.surfaces()[1] == [("Oslo", "PLACE"), ("Os", "PART")], "offsets are UTF-16 units; parts of tokens"
-    assert sample.lost.counts == {"layer de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS not read": 1}
+    assert sample.lost.counts == {
+        "layer de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS not read": 1,
+        "feature note of the layer webanno.custom.Ner not read": 1,
+    }
 
 
 def test_webanno_as_inception_writes_it(tmp_path: Path) -> None:
@@ -70,7 +73,6 @@ def test_webanno_as_inception_writes_it(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("webanno.custom.Ner", "some.Layer", "none of the layers"),
-        ("PERSON[1]", "*[1]", "has no value"),
         ("0-4", "0-99", "outside its sentence"),
         ("5-9", "1-9", "out of order"),
         ("1-2\t", "x\t", "not a token"),
@@ -79,6 +81,22 @@ def test_webanno_as_inception_writes_it(tmp_path: Path) -> None:
 def test_webanno_mistakes(read_sample: ReadSample, old: str, new: str, words: str) -> None:
     with pytest.raises(CorpusError, match=words):
         read_sample(WEBANNO.replace(old, new, 1))
+
+
+def test_webanno_annotation_without_a_value_is_unsure(read_sample: ReadSample) -> None:
+    [doc, *_] = read_sample(WEBANNO.replace("PERSON[1]", "*[1]")).docs
+    assert [doc.text[span.start : span.end] for span in doc.unsure if not span.label] == ["Mara Teel"]
+    assert "PERSON" not in {span.label for span in doc.spans}
+
+
+def test_webanno_labels_with_backslashes_and_marks(tmp_path: Path) -> None:
+    labels = ("A\\", "B|[1]", "C->_*;", "\\")
+    spans = tuple(Span(5 * i, 5 * i + 4, label) for i, label in enumerate(labels))
+    write(
+        [Document("1", "Mara Teel Nora Vorn", spans=(*spans, Span(0, 9, "\\|")))], tmp_path / "x.tsv", format="webanno"
+    )
+    [doc] = read(tmp_path / "x.tsv")
+    assert {span.key for span in doc.spans} == {*[span.key for span in spans], (0, 9, "\\|")}
 
 
 CONLLU = """# newdoc id = d1

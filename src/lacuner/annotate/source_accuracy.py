@@ -11,8 +11,6 @@ The parameters are estimated by expectation maximisation. This is written by han
 Snorkel) are no longer maintained, and model words or sentences instead of names.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field

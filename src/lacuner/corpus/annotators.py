@@ -1,7 +1,5 @@
 """Several annotators of one text: what they agree on is an entity, what they disagree on is unsure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

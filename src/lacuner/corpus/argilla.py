@@ -5,8 +5,6 @@ response says nothing, which is not the same as no entities. Without responses, 
 score and agent, incomplete.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeGuard

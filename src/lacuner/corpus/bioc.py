@@ -4,16 +4,13 @@ Offsets count from the beginning of the document, in characters or, by the lette
 text of an annotation tells which. XML is parsed by expat, and a file that declares entities is refused.
 """
 
-from __future__ import annotations
-
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from lacuner.corpus.json_rows import as_object, finish_document, get, new_id, new_score, read_documents, show
+from lacuner.corpus.json_rows import as_object, finish_document, get, new_id, new_score, read_documents, show, to_json
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.reader import MAX_TEXT, CorpusFile
 from lacuner.corpus.streams import open_output
@@ -123,32 +120,50 @@ class _Parser:
         self._text = []
 
 
+class _Part(NamedTuple):
+    """A passage or a sentence with text, and where it begins in our text and in the file's."""
+
+    values: dict[str, Any]
+    start: int
+    offset: int
+
+
 def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
-    infons = get(row, "infons", dict, {})
-    doc = Document(new_id(row.get("id"), number), "", meta=dict(infons))
-    text = ""
-    passages = [as_object(passage) for passage in get(row, "passages", list, [])]
-    loose = list(get(row, "annotations", list, []))  # with offsets in the whole document
-    for passage in (row, *passages):
-        file.lost.count("relation not read", len(get(passage, "relations", list, [])))
-        if passage is not row and not _has_text(passage):
-            loose += get(passage, "annotations", list, [])
-    for passage in _text_parts(passages):
-        offset, words = _number(passage.get("offset", 0)), get(passage, "text", str, "")
-        gap = offset - len(text)
-        text += " " * (gap - 1) + "\n" if 0 < gap <= MAX_GAP else "\n" if gap and text else ""
-        start = len(text)
-        text += words
-        if len(text) > MAX_TEXT:
+    doc = Document(new_id(row.get("id"), number), "", meta=dict(get(row, "infons", dict, {})))
+    passages = _objects(row, "passages")
+    sentences = [sentence for passage in passages for sentence in _objects(passage, "sentences")]
+    for values in (row, *passages, *sentences):
+        file.lost.count("relation not read", len(get(values, "relations", list, [])))
+    texts: list[str] = []
+    parts: list[_Part] = []
+    length = 0
+    for values in _text_parts(passages):
+        offset, text = _number(values.get("offset", 0)), get(values, "text", str, "")
+        gap = offset - length
+        between = " " * (gap - 1) + "\n" if 0 < gap <= MAX_GAP else "\n" if gap and length else ""
+        parts.append(_Part(values, length + len(between), offset))
+        texts += (between, text)
+        length += len(between) + len(text)
+        if length > MAX_TEXT:
             raise CorpusError(f"this document is longer than {MAX_TEXT:,} characters")
-        doc.text = text
-        table = OffsetTable(words)
-        for annotation in get(passage, "annotations", list, []):
-            _add(as_object(annotation), doc, start, offset, table, file.lost)
-    table = OffsetTable(text)
-    for annotation in loose:
-        _add(as_object(annotation), doc, 0, 0, table, file.lost)
+    doc.text = "".join(texts)
+    spans: list[Span] = []
+    for part in parts:
+        table = OffsetTable(get(part.values, "text", str, ""))
+        # a passage with text may have sentences as well, which repeat the text and have annotations of their own
+        for values in (part.values, *_objects(part.values, "sentences")):
+            for annotation in _objects(values, "annotations"):
+                spans += _spans(annotation, doc, part, table, file.lost)
+    table, whole = OffsetTable(doc.text), _Part(row, 0, 0)
+    for values in (row, *[passage for passage in passages if not _has_text(passage)]):
+        for annotation in _objects(values, "annotations"):
+            spans += _spans(annotation, doc, whole, table, file.lost)
+    doc.spans = tuple(spans)
     return doc
+
+
+def _objects(values: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    return [as_object(value) for value in get(values, key, list, [])]
 
 
 def _has_text(passage: dict[str, Any]) -> bool:
@@ -161,7 +176,7 @@ def _text_parts(passages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         if _has_text(passage):
             yield passage
         else:
-            yield from map(as_object, get(passage, "sentences", list, []))
+            yield from _objects(passage, "sentences")
 
 
 def _number(value: Any) -> int:
@@ -172,23 +187,23 @@ def _number(value: Any) -> int:
     raise CorpusError(f"an offset or length must be a whole number, not {show(value)}")
 
 
-def _add(annotation: dict[str, Any], doc: Document, start: int, offset: int, table: OffsetTable, lost: Lost) -> None:
-    """Add the span of an annotation: `start` is where its passage begins in our text, `offset` where in the file's."""
+def _spans(annotation: dict[str, Any], doc: Document, part: _Part, table: OffsetTable, lost: Lost) -> list[Span]:
+    """The span of an annotation in a part of a document; `table` is of the text of this part."""
     infons = get(annotation, "infons", dict, {})
     label = infons.get("type")
     if not isinstance(label, str) or not label:
         raise CorpusError(f"an annotation has no infon `type`, which is its label: {show(infons)}")
-    locations = [as_object(location) for location in get(annotation, "locations", list, [])]
+    locations = _objects(annotation, "locations")
     places = [(_number(location.get("offset")), _number(location.get("length"))) for location in locations]
     if len(places) != 1:
         lost.count("annotation without a location not read", not places)
         if places:
             low, high = min(place[0] for place in places), max(sum(place) for place in places)
-            span = Span(low - offset + start, high - offset + start, label)
+            span = Span(low - part.offset + part.start, high - part.offset + part.start, label)
             lost.span(doc, span, "discontinuous span not read; the text around it became unsure")
             doc.unsure += (span,)
-        return
-    first = places[0][0] - offset
+        return []
+    first = places[0][0] - part.offset
     last = first + places[0][1]
     try:
         first, last, unit = table.locate(first, last, get(annotation, "text", str, None))
@@ -200,8 +215,10 @@ def _add(annotation: dict[str, Any], doc: Document, start: int, offset: int, tab
         number = new_score(float(score) if isinstance(score, str) else score, "an annotation")
     except ValueError:
         number = None
+        lost.count("score not read: it is not a number")
     source = infons.get("source")
-    doc.spans += (Span(first + start, last + start, label, number, source if isinstance(source, str) else None),)
+    start = part.start
+    return [Span(first + start, last + start, label, number, source if isinstance(source, str) else None)]
 
 
 def _infons(doc: Document, lost: Lost) -> dict[str, str]:
@@ -236,7 +253,7 @@ def write_bioc_json(docs: Iterable[Document], path: Path, lost: Lost, scheme: st
             }
             row = {"id": doc.id, "infons": _infons(doc, lost), "passages": [{**passage, "relations": []}]}
             row |= {"annotations": [], "relations": []}
-            stream.write(((",\n" if number else "\n") + json.dumps(row, ensure_ascii=False)).encode())
+            stream.write(((",\n" if number else "\n") + to_json(row)).encode())
         stream.write(b"\n]}\n")
 
 

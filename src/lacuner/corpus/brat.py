@@ -4,8 +4,6 @@ brat splits a span at line breaks; such parts are joined again. Other discontinu
 counted as lost, as are relations, events, attributes and notes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

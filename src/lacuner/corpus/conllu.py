@@ -3,8 +3,6 @@
 A multi-word token (`1-2`) is one word, because it is what the text contains. Empty nodes (`1.1`) are not in the text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Documents from rows of JSON and back: what the formats that consist of such rows share."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ incomplete: its predictions, if it has any, are read as spans with score and sou
 are merged (`annotators.py`); one that is marked as ground truth counts alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -187,9 +185,11 @@ def _min_document(row: dict[str, Any], number: int, file: CorpusFile) -> Documen
     doc = Document(new_id(row.get("id"), number), get_text(row, file))
     regions = {key: value for key, value in row.items() if _is_regions(value)}
     table = OffsetTable(doc.text)
+    spans: list[Span] = []
     for value in regions.values():
         for region in value:
-            doc.spans += tuple(_region(region, region.get("score"), table, file))
+            spans += _region(region, region.get("score"), table, file)
+    doc.spans = tuple(spans)
     doc.complete = True if "annotation_id" in row or "annotator" in row else None
     doc.meta = count_unread(row, _MIN_KEYS | regions.keys() | {text_key(file)}, file.lost)
     if doc.meta.get(FROM_NAME) == []:

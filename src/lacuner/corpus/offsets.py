@@ -4,8 +4,6 @@ Python counts code points. An emoji is two units in JavaScript, so every later o
 CRLF into LF shifts them the other way. Where a file repeats the text of a span, it shows how its tool counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 

@@ -4,8 +4,6 @@ Our schema holds everything, with `meta` as JSON. A data set has `tokens` and `n
 (`ClassLabel`) are in the metadata of its files. Files are read and written in batches.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -7,8 +7,6 @@ does not say which is wrong, so they become unsure. Several lines about one text
 `_input_hash`, for which the file is held in memory, and neighbours with the same `id`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path

@@ -1,7 +1,5 @@
 """PubTator: `ID|t|title`, `ID|a|abstract`, then one line per mention; offsets count one character between the two."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Compression is recognised by the first bytes of an input and by the ending of an
 so its beginning, which is needed to detect the format, is kept.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

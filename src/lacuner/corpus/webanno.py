@@ -1,10 +1,8 @@
 """WebAnno TSV 3, which INCEpTION reads and writes: one line per token, layers in columns; each sentence is a document.
 
 Offsets in the file are UTF-16 units. A label is followed by `[n]` if several tokens belong to one span, and `|`
-separates stacked labels. `_` means no annotation, `*` an annotation without a value.
+separates stacked labels. `_` means no annotation, `*` an annotation without a value, which is read as unsure.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
@@ -24,12 +22,15 @@ LAYER = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
 _HEADER = "#FORMAT=WebAnno TSV 3"
 _RESERVED = re.compile(r"([\\\[\]|_*;]|->)")
 _ROW = re.compile(r"(\d{1,9}-\d{1,9}(?:\.\d{1,9})?)\t(\d{1,12})-(\d{1,12})\t([^\t]*)\t?(.*)", re.DOTALL)
-_VALUE = re.compile(r"(.*?)(?<!\\)\[(\d{1,9})\]", re.DOTALL)
+_STACKED = re.compile(r"(?:\\.|[^\\|])+", re.DOTALL)
+_VALUE = re.compile(r"((?:\\.|[^\\])*?)\[(\d{1,9})\]", re.DOTALL)
 
 
 class _Column(NamedTuple):
     number: int
     layer: str
+    others: tuple[str, ...]
+    """The layer's features that are not the label."""
 
 
 def is_webanno(file: CorpusFile) -> bool:
@@ -48,8 +49,8 @@ def read_webanno(file: CorpusFile) -> Iterator[Document]:
         if line.startswith(("#T_SP=", "#T_RL=", "#T_CH=")) and columns is None:
             layers.append(line)
         elif line.startswith("#Text="):
+            first = first if text else line_number
             text.append(line.removeprefix("#Text="))
-            first = line_number
         elif line and not line.startswith("#"):
             rows.append(line)
         elif not line and rows:
@@ -77,7 +78,7 @@ def _columns(layers: list[str], file: CorpusFile) -> list[_Column]:
         name, *features = line[6:].split("|")
         if line.startswith("#T_SP="):
             value = features.index("value") if "value" in features else 0
-            columns.append(_Column(index + value, name))
+            columns.append(_Column(index + value, name, tuple(features[:value] + features[value + 1 :])))
         index += max(len(features), 1)
     chosen = [column for column in columns if column.layer.endswith("NamedEntity")]
     chosen = chosen or [column for column in columns if column.layer.startswith("webanno.custom")]
@@ -88,6 +89,9 @@ def _columns(layers: list[str], file: CorpusFile) -> list[_Column]:
         name = line[6:].partition("|")[0]
         if name not in {column.layer for column in chosen}:
             file.lost.count(f"layer {name[:80]} not read")
+    for column in chosen:
+        for feature in column.others:
+            file.lost.count(f"feature {feature[:80]} of the layer {column.layer[:80]} not read")
     return chosen
 
 
@@ -115,8 +119,8 @@ def _document(text: str, rows: list[str], columns: list[_Column], number: int) -
         if match is None:
             raise CorpusError(f"this is not a token of WebAnno TSV (1-1<TAB>0-4<TAB>token): {row[:60]!r}")
         if base is None:
-            found = text.find(_unescape_text(match[4]))
-            base = int(match[2]) - (to_unit(text, "utf-16")[found] if found > 0 else 0)
+            at = text.find(_unescape_text(match[4]))
+            base = int(match[2]) - (to_unit(text, "utf-16")[at] if at > 0 else 0)
         start = table.to_characters(int(match[2]) - base, "utf-16")
         end = table.to_characters(int(match[3]) - base, "utf-16")
         if start is None or end is None or not start < end:
@@ -135,19 +139,19 @@ def _document(text: str, rows: list[str], columns: list[_Column], number: int) -
                 key = (column.layer, group, label)
                 known = grouped.get(key)
                 grouped[key] = Span(start if known is None else known.start, end, label)
-    return Document(str(number), text, tuple(words), sort_spans(dict.fromkeys([*spans, *grouped.values()])))
+    spans = list(sort_spans(dict.fromkeys([*spans, *grouped.values()])))
+    entities, unsure = [span for span in spans if span.label], [span for span in spans if not span.label]
+    return Document(str(number), text, tuple(words), tuple(entities), unsure=tuple(unsure))
 
 
 def _labels(cell: str) -> Iterator[tuple[str, int | None]]:
-    """The labels of a cell, each with the number of its span."""
+    """The labels of a cell, each with the number of its span; an annotation without a value has an empty one."""
     if cell in ("_", ""):
         return
-    for entry in re.split(r"(?<!\\)\|", cell):
+    for entry in _STACKED.findall(cell):
         match = _VALUE.fullmatch(entry)
         value, group = (match[1], int(match[2])) if match else (entry, None)
-        if value in ("*", ""):
-            raise CorpusError("an annotation has no value, so it has no label")
-        yield re.sub(r"\\(->|.)", r"\1", value, flags=re.DOTALL), group
+        yield "" if value == "*" else re.sub(r"\\(->|.)", r"\1", value, flags=re.DOTALL), group
 
 
 def _unescape_text(text: str) -> str:

@@ -160,6 +160,10 @@ def test_umls(tmp_path: Path) -> None:
     with pytest.raises(GazetteerError, match=r"MRCONSO.RRF is not sorted by concept: sort it"):
         build(tmp_path / "META", label="X")
     (tmp_path / "META" / "MRSTY.RRF.gz").unlink()
+    (tmp_path / "META" / "MRCONSO.RRF.ab").write_text("")
+    with pytest.raises(GazetteerError, match=r"which of these is MRCONSO.RRF\? .*: MRCONSO.RRF, MRCONSO.RRF.ab"):
+        build(tmp_path / "META", label="X")
+    (tmp_path / "META" / "MRCONSO.RRF.ab").unlink()
     with pytest.raises(GazetteerError, match=r"no MRSTY.RRF beside the names, so --class cannot be used"):
         build(tmp_path / "META", classes=classes)
 
@@ -169,11 +173,12 @@ def test_spreadsheets(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     for row in (("Term", "Type", "ID"), ("Halden", "PLACE", 7.0), ("Mara\nTeel", "PERSON", None), (None, None, None)):
         book.active.append(row)
+    book.active.append(("Vorn", "PLACE", 1234567.5))
     book.active.append(("=1+1", "PLACE"))  # a formula without a stored value is empty
     book.create_sheet("More").append(("Moss",))
     book.save(tmp_path / "terms.xlsx")
     rows, report = run(tmp_path / "terms.xlsx")
-    assert rows == {("Halden", "PLACE", "7"), ("Mara Teel", "PERSON", None)}
+    assert rows == {("Halden", "PLACE", "7"), ("Mara Teel", "PERSON", None), ("Vorn", "PLACE", "1234567.5")}
     assert report.skipped == {"the surface is empty": 1}
     source = KnowledgeFile(tmp_path / "terms.xlsx", sheet="More", label="LAKE")
     assert build_gazetteer([source], tmp_path / "more.tsv").entries == {"LAKE": 1}

@@ -1,6 +1,7 @@
 """SKOS thesauri and other concepts in JSON-LD. The file is read as a whole, as JSON demands."""
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -52,11 +53,11 @@ def _read_nodes(file: KnowledgeFile) -> Iterator[Concept]:
 
 def _nodes(content: object) -> Iterator[Mapping[str, Any]]:
     """All nodes, also those inside other nodes, without recursion."""
-    queue = [content]
+    queue = deque([content])
     while queue:
-        item = queue.pop(0) if len(queue) < 1000 else queue.pop()
+        item = queue.popleft()
         if isinstance(item, list):
-            queue[:0] = item
+            queue.extendleft(reversed(item))
         elif isinstance(item, Mapping):
             if "@value" not in item:
                 yield item

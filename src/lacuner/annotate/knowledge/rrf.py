@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from lacuner.annotate.knowledge.concepts import ALIAS, LABEL, Concept, KnowledgeFile, Name
+from lacuner.errors import GazetteerError
 
 NAMES_FILE, TYPES_FILE = "MRCONSO.RRF", "MRSTY.RRF"
 _COLUMNS = 18
@@ -31,6 +32,9 @@ def read_rrf(file: KnowledgeFile) -> Iterator[Concept]:
 def _find(folder: Path, name: str) -> Path | None:
     """A file of this name in a folder, compressed or not, in any case."""
     candidates = sorted(path for path in folder.iterdir() if path.name.upper().startswith(name))
+    if len(candidates) > 1:  # UMLS is released in pieces: MRCONSO.RRF.aa.gz, MRCONSO.RRF.ab.gz
+        names = ", ".join(path.name for path in candidates)[:100]
+        raise GazetteerError(f"which of these is {name}? Join the pieces of one file into it: {names}", file=folder)
     return candidates[0] if candidates else None
 
 

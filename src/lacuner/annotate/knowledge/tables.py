@@ -55,7 +55,7 @@ def read_spreadsheet(file: KnowledgeFile) -> Iterator[Concept]:
 
 def _line(row: tuple[object, ...]) -> str:
     """A row as a line of a TSV file; whole numbers have no decimal point."""
-    cells = ["" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row]
+    cells = ["" if cell is None else str(cell).removesuffix(".0" if isinstance(cell, float) else "") for cell in row]
     while cells and not cells[-1].strip():
         cells.pop()
     return "\t".join(" ".join(cell.split()) for cell in cells)
