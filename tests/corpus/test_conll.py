@@ -127,6 +127,7 @@ def test_words_without_tags(tmp_path: Path) -> None:
         ("a\tO\nb\n", 2, "1 columns where the file has 2"),
         ("a\tO\n\tO\n", 2, "empty"),
         ("a\tO\n\nb\tO\nc\tFOO\nd\tB-X\n", 4, "'FOO' is not a tag"),
+        ("word,tag\na,O\nb,B-X\n", 1, "'tag' is not a tag .* names of the columns, delete it"),
         ("a\tO\n#wow\n", 2, "1 columns"),
     ],
 )

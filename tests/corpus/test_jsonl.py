@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lacuner.corpus import read, write
-from lacuner.data import Document, Span
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 
 
@@ -124,3 +124,17 @@ def test_a_folder_without_write_permission_is_a_corpus_error(tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(CorpusError, match="cannot write"):
         write([Document("1", "a")], tmp_path / "file" / "x.jsonl")
+
+
+def test_labels_of_the_whole_text_are_named_by_their_key(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match='`label` has labels of the whole text, not of spans: "positive"'):
+        read_rows(tmp_path, {"text": "Mara left", "label": ["positive"]})
+
+
+def test_an_answer_that_prodigy_does_not_know_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"text": "Mara", "spans": [[0, 4, "PER"]], "answer": "maybe"}\n')
+    [doc] = read(tmp_path / "x.jsonl", lost=(lost := Lost()))
+    assert (doc.meta, lost.counts) == (
+        {"answer": "maybe"},
+        {"`answer` is none of Prodigy's, and is kept in meta only": 1},
+    )

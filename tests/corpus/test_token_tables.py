@@ -139,6 +139,14 @@ def test_conllu_mistakes(read_sample: ReadSample, line: str, words: str) -> None
         read_sample(line, format="conllu")
 
 
+def test_spacy2_as_python_code_is_not_read_as_text(read_sample: ReadSample) -> None:
+    code = 'import spacy\n\nTRAIN = [\n    ("Mara left", {"entities": [(0, 4, "PER")]}),\n]\n'
+    for name in ("train.py", "train.txt"):
+        with pytest.raises(CorpusError, match=r"Python code, which is not read: write them with json.dump"):
+            read_sample(code, name=name)
+    assert read_sample("[('Mara')] left\n", name="x.txt").format == "txt"
+
+
 def test_spacy2(read_sample: ReadSample, tmp_path: Path) -> None:
     pairs = [[TEXT, {"entities": [[0, 9, "PERSON"], [15, 21, "PLACE"]], "cats": {"x": 1}}], ["Nobody.", {}]]
     sample = read_sample(json.dumps(pairs))

@@ -159,7 +159,8 @@ def _is_comment(line: str, row: list[str], layout: Layout) -> bool:
 def _check_tags(tags: Sequence[str], numbers: Sequence[int], file: CorpusFile) -> None:
     for line, tag in zip(numbers, tags, strict=True):
         if not tagging.is_tag(tag):
-            raise file.error(tagging.not_a_tag(tag), line)
+            header = "; if the first line has the names of the columns, delete it" if line == 1 else ""
+            raise file.error(tagging.not_a_tag(tag) + header, line)
 
 
 def _detect_layout(file: CorpusFile) -> Layout:

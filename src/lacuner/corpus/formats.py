@@ -111,6 +111,8 @@ def detect_format(file: CorpusFile) -> str:
         for name, known in FORMATS.items():
             if known.matches_row is not None and known.matches_row(row):
                 return name
+    if not rows and spacy2.is_python(file):
+        raise file.error("these are spaCy 2 pairs as Python code, which is not read: write them with json.dump")
     ending = format_ending(file.path)
     for name, known in FORMATS.items():
         if ending in known.endings:

@@ -80,8 +80,8 @@ def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Doc
     doc = Document(id_, text, words, complete=get(row, "complete", bool, None))
     span_key = next((key for key in _SPAN_KEYS if key in row and isinstance(row[key], list)), "spans")
     for state in ("spans", "rejected", "unsure"):
-        entries = get(row, span_key if state == "spans" else state, list, [])
-        spans = tuple([_span(entry, state) for entry in entries])
+        key = span_key if state == "spans" else state
+        spans = tuple([_span(entry, key, state == "spans") for entry in get(row, key, list, [])])
         if offsets_are_tokens and words is not None:
             spans = tuple([_from_words(span, words) for span in spans])
         setattr(doc, state, spans)
@@ -93,6 +93,8 @@ def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Doc
     doc.meta = get(row, "meta", dict, {})
     if not row.keys() <= known:
         doc.meta = {**doc.meta, **count_unread(row, known, file.lost)}
+        if doc.spans and isinstance(row.get("answer"), str):  # Prodigy's are accept, reject and ignore
+            file.lost.count("`answer` is none of Prodigy's, and is kept in meta only")
     return doc
 
 
@@ -111,15 +113,17 @@ def _words(value: Any, text: str) -> Words | None:
     return tuple([(start, end) for start, end in value])
 
 
-def _span(entry: Any, state: str) -> Span:
+def _span(entry: Any, key: str, needs_label: bool) -> Span:
     if isinstance(entry, list) and len(entry) == 3:
         entry = dict(zip(("start", "end", "label"), entry, strict=True))
     if not isinstance(entry, dict) or type(entry.get("start")) is not int or type(entry.get("end")) is not int:
-        raise CorpusError(f"an entry of `{state}` must have whole numbers `start` and `end`: {show(entry)}")
+        if isinstance(entry, str):
+            raise CorpusError(f"`{key}` has labels of the whole text, not of spans: {show(entry)}")
+        raise CorpusError(f"an entry of `{key}` must have whole numbers `start` and `end`: {show(entry)}")
     place = f"{entry['start']}-{entry['end']}"
     label = entry.get("label", entry.get("type", ""))
-    if not isinstance(label, str) or (state == "spans" and not label):
-        raise CorpusError(f"the entry {place} of `{state}` needs a `label`")
+    if not isinstance(label, str) or (needs_label and not label):
+        raise CorpusError(f"the entry {place} of `{key}` needs a `label`")
     source = entry.get("source")
     if source is not None and not isinstance(source, str):
         raise CorpusError(f"the source of {place} must be a string")

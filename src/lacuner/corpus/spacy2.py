@@ -4,6 +4,7 @@ The lists were Python tuples. A Python file with them cannot be read, because re
 and write it with `json.dump`.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,26 @@ from lacuner.corpus.words import flatten
 from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.errors import CorpusError
 
+_PYTHON = re.compile(
+    rb"""\A(?:[^\n]*\n){0,20}?(?:\w{1,40} *= *)?\[\s*\(\s*u?['"].*?, *\{ *['"]entities['"] *: *\[""", re.DOTALL
+)
+
 
 def is_spacy2(row: Any) -> bool:
     """Whether a row is a text and an object with annotation."""
     return isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
+
+
+def is_python(file: CorpusFile) -> bool:
+    """Whether a file has such pairs as Python code, which is not read.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "train.txt"
+    >>> _ = path.write_text("TRAIN_DATA = [('Mara left', {'entities': [(0, 4, 'PER')]})]")
+    >>> is_python(CorpusFile(path))
+    True
+    """
+    return not file.path.is_dir() and _PYTHON.search(file.head()) is not None
 
 
 def read_spacy2(file: CorpusFile) -> Iterator[Document]:
