@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.first_hour import CORPORA, prepare, without_labels
 from lacuner.annotate import annotate, gazetteer_source
-from lacuner.audit.cross_fitting import CrossFitOptions
+from lacuner.audit.cross_fitting import CrossFitOptions, cross_fit_settings
 from lacuner.audit.issues import KINDS, LabelIssue
 from lacuner.corpus import read
 from lacuner.data import Document, Span, Splits
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
     gold = {doc.id: doc for doc in docs}
     settings = [f'encoder.name="{options.encoder}"', *options.set]
     config = load_recipe_config(options.recipe, ["weak"], None, settings)
-    models = load_recipe_config("negative_sampling", ["weak"], None, settings)
+    models = load_recipe_config("negative_sampling", ["weak"], None, [*cross_fit_settings(), *settings])
     labels = sorted({span.label for doc in docs for span in doc.spans})
     review = options.out / f"{corpus}-{options.encoder}-{seed}"
     prepared = prepare_review(Splits(weak=weak), review, CrossFitOptions(config=models, folds=options.folds, seed=seed))

@@ -100,8 +100,11 @@ def test_ids_become_distinct() -> None:
 
 
 def test_the_models_get_the_encoder_of_the_run() -> None:
-    assert cross_fit_settings(None) == []
-    assert cross_fit_settings({"config": {}}) == []
+    run = {"config": {"encoder": {"name": "lstm"}}}
+    assert cross_fit_settings("trust", run) == ['encoder.name="lstm"']
+    assert cross_fit_settings("trust") == cross_fit_settings("trust", {"config": {}}) == []
+    config = load_recipe_config("negative_sampling", ["weak"], None, cross_fit_settings("negative_sampling", run))
+    assert config.model_dump()["encoder"]["name"] == "lstm" and config.model_dump()["train"]["epochs"] == 6
 
 
 def test_too_few_texts_for_the_folds_are_an_error(tmp_path: Path) -> None:

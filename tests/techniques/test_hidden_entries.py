@@ -1,8 +1,8 @@
 """Hidden names: what is hidden, what is counted, and the threshold that follows from it."""
 
-from __future__ import annotations
-
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +16,8 @@ from lacuner.techniques.hidden_entries import (
     count_hidden,
     entry_fold,
     hide_entries,
+    read_operating_point,
+    write_operating_point,
 )
 from tests.demo_corpus import demo_corpus
 
@@ -53,24 +55,39 @@ def test_predictions_are_counted_by_what_they_overlap() -> None:
     assert (counts + inexact).hidden == 2
 
 
-def simulated(missing: int, noise: float, recall_at_half: float = 0.5) -> HiddenCounts:
-    """A model whose recall falls with the threshold, and that makes `noise` false positives where it is unsure."""
-    recall = np.clip(1.2 - THRESHOLDS / recall_at_half * 0.6, 0.05, 0.95)
-    wrong = noise * (1 - THRESHOLDS) ** 4
-    hidden = 200
-    correct = np.round(hidden * recall).astype(int)
-    return HiddenCounts(hidden, 1000, correct, np.zeros_like(correct), np.round(missing * recall + wrong).astype(int))
+def simulated(missing: int, found: float) -> HiddenCounts:
+    """A model that finds this share of the entities at 0.5, and there has as many mistakes as misses."""
+    recall = np.where(THRESHOLDS <= 0.5, found, found / 2)
+    wrong = np.where(THRESHOLDS <= 0.5, missing * (1 - found), 0)
+    correct = np.round(200 * recall).astype(int)
+    return HiddenCounts(200, 1000, correct, np.zeros_like(correct), np.round(missing * recall + wrong).astype(int))
 
 
 @pytest.mark.parametrize("missing", [200, 1000])
 def test_the_number_of_missing_entities_is_estimated(missing: int) -> None:
-    point = choose_operating_point(simulated(missing, noise=missing / 2))
+    point = choose_operating_point(simulated(missing, found=0.4))
     assert point is not None
-    assert missing * 0.9 < point.missing < missing * 1.1
-    assert point.f1 > point.labels_f1
-    quiet, noisy = (choose_operating_point(simulated(missing, noise)) for noise in (0, 5000))
-    assert quiet is not None and noisy is not None
-    assert quiet.threshold < noisy.threshold, "the more mistakes at low probabilities, the higher the threshold"
+    assert point.threshold == pytest.approx(0.5) and point.missing == missing and point.recall == pytest.approx(0.4)
+    assert point.labels_f1 == pytest.approx(2 * 1000 / (2 * 1000 + missing))
+    assert point.f1 == pytest.approx((1000 + 0.4 * missing) / (1000 + missing))
+    three = choose_operating_point(simulated(missing, 0.4) + simulated(missing, 0.4) + simulated(missing, 0.4), 3)
+    assert three == point
+
+
+def test_the_threshold_is_lowered_if_few_hidden_names_are_found_at_a_half() -> None:
+    counts = simulated(1000, found=0.5)
+    few = replace(counts, correct=np.where(THRESHOLDS < 0.1, counts.correct, counts.correct // 5))
+    point = choose_operating_point(few)
+    assert point is not None and 0.05 < point.threshold < 0.1 and point.recall == pytest.approx(0.5)
+
+
+def test_an_operating_point_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    point = choose_operating_point(simulated(200, 0.4))
+    assert point is not None
+    write_operating_point(point, tmp_path)
+    stored = json.loads((tmp_path / "operating_point.json").read_text())
+    (tmp_path / "operating_point.json").write_text(json.dumps(stored | {"new": 10.0, "precision": 0.5}))
+    assert read_operating_point(tmp_path) == point
 
 
 def test_too_few_hidden_names_tell_nothing() -> None:

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from lacuner.audit.issues import LABEL_PRECISION, normalise_space
-from lacuner.config import Config
+from lacuner.config import Config, load_config
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
 from lacuner.evaluate.calibration import SpanCalibration, calibrate_spans
 from lacuner.models.storage import AnyTagger
 from lacuner.models.tagger import Tagger, predict_all
 from lacuner.models.types import HasThreshold
+from lacuner.recipes import find_recipe
 from lacuner.techniques.hidden_entries import (
     FOLDS,
     calibrate_on_hidden,
@@ -36,6 +37,9 @@ from lacuner.training.run_folder import quiet
 
 RECIPE = "negative_sampling"
 """Default recipe of the models: the best of those that cost a single training run."""
+FEW_NEGATIVES = ("rate=0.15", "train.epochs=6")
+"""Settings of the default recipe. Models that sample more negatives learn that unlabeled names are none: see the recipe
+`ensemble`."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class CrossFitOptions:
 
     recipe: str = RECIPE
     config: Config | None = None
-    """Settings of the recipe."""
+    """Settings of the recipe, by default those of `cross_fit_settings`."""
     folds: int = 3
     """Number of models."""
     seed: int = 1
@@ -81,6 +85,9 @@ def cross_fit(
     docs, folds = list(splits.weak or ()), options.folds
     if folds < 2 or folds > len({doc.text for doc in docs}):
         raise ConfigError(f"cross-fitting needs at least 2 folds and as many texts as folds (--folds {folds})")
+    config: Config | None = options.config
+    if config is None:
+        config = load_config(find_recipe(options.recipe).Config, None, cross_fit_settings(options.recipe))
     fold_of = assign_folds(docs, folds)
     predictions: dict[int, Document] = {}
     trained_on, held_out, on_dev = [], [], []
@@ -90,7 +97,7 @@ def cross_fit(
         others = [doc for doc, own in zip(docs, fold_of, strict=True) if own != fold]
         visible = hide_entries(others, hidden)
         out, data = folder / str(fold), Splits(visible, None, splits.dev)
-        tagger = train(options.recipe, data, out, options.config, options.seed, log).tagger
+        tagger = train(options.recipe, data, out, config, options.seed, log).tagger
         numbers = np.flatnonzero(fold_of == fold).tolist()
         predicted = predict_candidates(tagger, [docs[number] for number in numbers])
         predictions |= dict(zip(numbers, predicted, strict=True))
@@ -133,11 +140,12 @@ def _compare_with_dev(
     ]
 
 
-def cross_fit_settings(identity: dict[str, Any] | None) -> list[str]:
-    """Settings, as for `--set`, that give the models the encoder of a run.
+def cross_fit_settings(recipe: str = RECIPE, identity: dict[str, Any] | None = None) -> list[str]:
+    """Settings of the models, as for `--set`, with the encoder of a run if there is one.
 
-    >>> cross_fit_settings({"config": {"encoder": {"name": "tiny-en"}}})
+    >>> cross_fit_settings("trust", {"config": {"encoder": {"name": "tiny-en"}}})
     ['encoder.name="tiny-en"']
     """
     encoder = ((identity or {}).get("config") or {}).get("encoder") or {}
-    return [f'encoder.name="{encoder["name"]}"'] if isinstance(encoder.get("name"), str) else []
+    name = [f'encoder.name="{encoder["name"]}"'] if isinstance(encoder.get("name"), str) else []
+    return [*(FEW_NEGATIVES if recipe == RECIPE else ()), *name]

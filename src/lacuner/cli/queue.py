@@ -50,7 +50,7 @@ def issues(
     from lacuner.training.run_folder import stored_identity
 
     files = {"weak": weak, "dev": [dev] if dev else None}
-    settings = [*cross_fit_settings(stored_identity(run)), *(set_ or [])]
+    settings = [*cross_fit_settings(recipe, stored_identity(run)), *(set_ or [])]
     settings += [f'encoder.name="{encoder}"'] if encoder else []
     config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], None, settings)
     splits = Splits(**read_splits(files, inputs))

@@ -194,11 +194,10 @@ def _print_estimate(point: OperatingPoint, has_gazetteer: bool) -> None:
     """What the names that were hidden from the models say about the model, without gold."""
     labels = "the gazetteer" if has_gazetteer else "the weak labels"
     alone, together = round(100 * point.labels_f1), round(100 * point.f1)
-    found, right = round(100 * point.recall), round(100 * point.precision)
+    found = round(100 * point.recall)
     echo(
         f"Estimate without gold (some names were hidden during training; assumes correct labels): F1 {alone} "
-        f"for {labels} alone, {together} with the model. A single model finds about {found} % of the missing entities, "
-        f"and about {right} % of what it adds is right."
+        f"for {labels} alone, {together} with the model. A single model finds about {found} % of the missing entities."
     )
     if point.f1 <= point.labels_f1 + HELPS:
         echo(f"So the model adds little. {_ADVICE}")

@@ -5,8 +5,11 @@ What it does: trains a few span classifiers with negative sampling, which differ
     entities they mostly agree. A last model is trained on the mean of their probabilities for every unlabeled span;
     labels stay as they are. With dev, the probabilities are first scaled so that they add up to the number of missing
     entities, estimated from how frequent entities are in dev. Without dev, a fifth of the names is hidden from each
-    member. What it predicts for them shows how many entities are missing, and how many predictions to keep: the
-    decision threshold of the last model follows from that. (Too few names for it: a low threshold, `lenient`.)
+    member. What it predicts for them shows at which threshold mistakes and missed entities are about equally many. The
+    number of predictions at this threshold estimates the number of missing entities; the last model is to predict as
+    many. (Too few names for it: a low threshold, `lenient`.)
+    The members are trained for few epochs with few negatives: at first a model learns what labeled names have in
+    common, later that each unlabeled name which was ever sampled is none.
 Assumes: that labels are right and missing at random.
 Needs: weak; with dev it also tunes thresholds and selects epochs.
 Costs: one training run per member, in parallel where there are cores, and two more: five times `trust` with three
@@ -41,7 +44,7 @@ from lacuner.techniques.hidden_entries import (
     hide_entries,
     write_operating_point,
 )
-from lacuner.training.config import RecipeConfig
+from lacuner.training.config import RecipeConfig, TrainConfig
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.parallel import train_members
 from lacuner.training.run_folder import Run
@@ -56,12 +59,13 @@ class Config(RecipeConfig):
     """Settings of `ensemble`; `train` applies to every member."""
 
     head: SpanHeadConfig = SpanHeadConfig()
+    train: TrainConfig = TrainConfig(epochs=6)
     models: int = Field(3, ge=1)
     """Number of ensemble members."""
-    rate: float = Field(0.5, gt=0)
+    rate: float = Field(0.15, gt=0)
     """Number of sampled negatives per word."""
     scale: bool = True
-    """Scale the probabilities to the estimated number of missing entities."""
+    """With dev: scale the probabilities to the estimated number of missing entities."""
     hide: bool = True
     """Without dev: hide a fifth of the names from each member. What it predicts for them replaces dev."""
     lenient: float = Field(0.2, gt=0, lt=1)
@@ -99,11 +103,10 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     missing = missing_entities(splits) if config.scale else None
     if missing is not None:
         run.log(f"ensemble: judging by dev, about {missing:,.0f} entities are unlabeled")
-    elif point is not None and config.scale:
-        missing = point.missing
+    elif point is not None:
         run.log(
-            f"ensemble: judging by hidden names, about {missing:,.0f} entities are unlabeled; at threshold "
-            f"{point.threshold:.2f} a member finds {100 * point.recall:.0f} % of them, precision {point.precision:.2f}"
+            f"ensemble: judging by hidden names, about {point.missing:,.0f} entities are unlabeled; at threshold "
+            f"{point.threshold:.2f} a member finds {100 * point.recall:.0f} % of them"
         )
     probs = soft_labels(weak, total / config.models, missing)
 
@@ -116,7 +119,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     train_stage(data, lambda _: distillation_step(data), settings, run, selection)
     if tune and point is not None:
         assert isinstance(model.head, HasThreshold)
-        model.head.threshold = match_count(docs, predict_all(model, docs), point.new)
+        model.head.threshold = match_count(docs, predict_all(model, docs), point.missing)
         run.log(f"ensemble: decision threshold {model.head.threshold:.3f}")
     return Tagger(model)
 
