@@ -78,7 +78,7 @@ def _complete(annotation: Annotation) -> Annotation:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Sentences with their features and targets. A recipe may overwrite the target tensors between epochs."""
+    """Sentences with their features and targets. A recipe may overwrite the target tensors, unless they are on disk."""
 
     model: Model
     sentences: TrainingSentences
