@@ -20,7 +20,7 @@ from lacuner.annotate import Entry, LabellingStatistics, Source, gazetteer_sourc
 from lacuner.annotate import annotate as annotate_documents
 from lacuner.annotate.label_model import By
 from lacuner.annotate.matching.terms import Case
-from lacuner.config import Config, make_config
+from lacuner.config import Config, load_config, make_config
 from lacuner.corpus import read, write
 from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError, CorpusError
@@ -32,6 +32,7 @@ from lacuner.noise import corrupt as corrupt_documents
 from lacuner.noise import measure as measure_documents
 
 if TYPE_CHECKING:
+    from lacuner.export.distil import Distilled
     from lacuner.export.export import Exported
     from lacuner.models.gazetteer import TaggerGazetteer
     from lacuner.models.storage import AnyTagger
@@ -46,6 +47,7 @@ __all__ = [
     "augment",
     "config_for",
     "corrupt",
+    "distil",
     "export",
     "load",
     "measure",
@@ -302,6 +304,50 @@ def export(
     name, given = ("text", text) if dev is None else ("dev", dev)
     docs = None if given is None else list(_documents(given, name, complete=True if dev is not None else None))
     return export_run(run, to, out, docs, is_dev=dev is not None, max_changed=max_changed, options=options)
+
+
+def distil(  # noqa: PLR0913
+    run: str | PathLike[str],
+    to: str,
+    text: Documents,
+    out: str | PathLike[str],
+    *,
+    dev: Documents | None = None,
+    settings: Iterable[str] = (),
+    seed: int = 1,
+    progress: Progress = None,
+) -> Distilled:
+    """Distil a tagger into another encoder: a student learns its predictions on unlabeled text.
+
+    Args:
+        run: run folder or model folder of the teacher.
+        to: encoder of the student, as after `--encoder`.
+        text: path, documents or texts, whose labels are ignored; a tenth, at most 500, is held out.
+        out: run folder of the student.
+        dev: path or gold documents that select epoch and threshold; by default held-out predictions of the teacher.
+        settings: settings such as `train.epochs=8` or `head=token`, as after `--set`.
+        seed: random seed.
+        progress: as for `train`.
+
+    Returns:
+        The student's `tagger`, its `run`, and its `agreement` with the teacher on held-out text.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from lacuner.models.lookup import LookupTagger
+    >>> from lacuner.models.storage import save
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = save(LookupTagger({"Halden": "PLACE"}), folder)
+    ...     distil(folder, "tiny", ["Mara left Halden.", "She left."], f"{folder}/student")
+    Traceback (most recent call last):
+    lacuner.errors.ConfigError: ...this run only looks names up: it has no model to learn from
+    """
+    from lacuner.export.distil import DistilConfig
+    from lacuner.export.distil import distil as distil_run
+
+    config = load_config(DistilConfig, settings=[*settings, f'encoder.name="{to}"'])
+    gold = None if dev is None else list(_documents(dev, "dev", complete=True))
+    docs = list(_documents(text, "text"))
+    return distil_run(run, docs, out, config, dev=gold, seed=seed, log=_message_printer(progress))
 
 
 def augment(

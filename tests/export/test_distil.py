@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner import api
 from lacuner.config import load_config
 from lacuner.data import Document
 from lacuner.errors import ConfigError
@@ -106,3 +107,17 @@ def test_what_cannot_be_distilled(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="at least two texts"):
         distil(tmp_path / "teacher", DOCS[:1], tmp_path / "student")
     assert not (tmp_path / "student").exists()
+
+
+def test_from_python(tmp_path: Path) -> None:
+    """`lacuner.api.distil` trains the same student as the function below it."""
+    save(make_tagger("token"), tmp_path / "teacher")
+    texts = ["Mara left Halden.", "Nora came to Halden.", "Mara Teel left."]
+    settings = ["train.epochs=1", "scheme=IO"]
+    result = api.distil(tmp_path / "teacher", "tiny", texts, tmp_path / "a", settings=settings, progress=False)
+    assert result.tagger.labels == tuple(LABELS) and result.agreement.gold > 0
+    config = load_config(DistilConfig, settings=[*settings, "encoder.name=tiny"])
+    docs = [Document(str(number), text) for number, text in enumerate(texts, 1)]
+    again = distil(tmp_path / "teacher", docs, tmp_path / "b", config)
+    weights = [(run / "model.safetensors").read_bytes() for run in (result.run.model_folder, again.run.model_folder)]
+    assert weights[0] == weights[1]

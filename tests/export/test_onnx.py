@@ -10,19 +10,24 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lacuner.data import Document
 from lacuner.errors import ConfigError
 from lacuner.export.export import export
+from lacuner.export.onnx_folder import write_onnx
 from lacuner.export.options import ExportOptions
-from lacuner.models.encoders.lstm import lstm_from_words
+from lacuner.export.source import ExportSource
+from lacuner.models.encoders.lstm import LSTMConfig, lstm_from_words
 from lacuner.models.heads import build_head
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.model import Model
 from lacuner.models.storage import save
 from lacuner.models.tagger import Tagger
 from tests.export.conftest import LABELS, TEXTS, make_tagger, spans_of, texts
+from tests.models.test_encoders import LengthEncoder
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -91,6 +96,36 @@ def test_fifty_thousand_words(exports: Any) -> None:
     assert [[span[:3] for span in spans] for spans in program.predict([long])] == spans_of(model, [long])
 
 
+def make_lstm_tagger(head: str, layers: int) -> Tagger:
+    """A tagger with random weights, whose vocabulary has some of the words and characters of the texts."""
+    torch.manual_seed(5)
+    settings = LSTMConfig(width=12, layers=layers, word=8, character=6)
+    encoder = lstm_from_words([["Mara", "left", "Halden", "é", "玛", "!"]], settings)
+    model = Model(encoder, build_head({"kind": head, "labels": LABELS}, encoder.width)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.7)
+        model.head.output.bias[0] = -2.0
+    return Tagger(model)
+
+
+@pytest.mark.parametrize("head, layers", [("token", 2), pytest.param("span", 1, marks=pytest.mark.slow)])
+def test_an_lstm_gives_the_same_spans(head: str, layers: int, tmp_path: Path) -> None:
+    """Sentences of different length share a batch: padding must change neither direction of the LSTM."""
+    tagger = make_lstm_tagger(head, layers)
+    save(tagger, tmp_path / "run")
+    proof = export(tmp_path / "run", "onnx", tmp_path / "out", DOCS).proof
+    assert proof.equal == proof.spans > 4 and proof.score_difference < 1e-4
+    program = load_program(tmp_path / "out").Tagger(tmp_path / "out", threads=1)
+
+    @given(st.lists(texts, min_size=1, max_size=4))
+    @settings(max_examples=40)
+    def check(several: list[str]) -> None:
+        assert [[span[:3] for span in spans] for spans in program.predict(several)] == spans_of(tagger, several)
+
+    check()
+
+
 def test_int8_states_how_many_spans_changed(tmp_path: Path) -> None:
     save(make_tagger("span", widths=4), tmp_path / "run")
     options = ExportOptions(int8=True)
@@ -105,15 +140,16 @@ def test_what_cannot_be_exported_is_refused_with_one_sentence(tmp_path: Path) ->
     save(LookupTagger({"Halden": "LOC"}), tmp_path / "lookup")
     with pytest.raises(ConfigError, match="only looks names up"):
         export(tmp_path / "lookup", "onnx", tmp_path / "out", DOCS)
-    encoder = lstm_from_words([["Mara", "left"]])
-    save(Tagger(Model(encoder, build_head({"kind": "token", "labels": LABELS}, encoder.width))), tmp_path / "lstm")
-    with pytest.raises(ConfigError, match="tiny and hf: encoders can; `lacuner distil"):
-        export(tmp_path / "lstm", "onnx", tmp_path / "out", DOCS)
+    encoder = LengthEncoder()
+    other = Tagger(Model(encoder, build_head({"kind": "token", "labels": LABELS}, encoder.width)))
+    with pytest.raises(ConfigError, match="tiny, lstm and hf: encoders can; `lacuner distil"):
+        write_onnx(ExportSource(tmp_path, other), tmp_path / "out", ExportOptions())
+    save(make_tagger("token"), tmp_path / "run")
     with pytest.raises(ConfigError, match="--wheel has no meaning with --to onnx"):
-        export(tmp_path / "lstm", "onnx", tmp_path / "out", DOCS, options=ExportOptions(wheel=True))
+        export(tmp_path / "run", "onnx", tmp_path / "out", DOCS, options=ExportOptions(wheel=True))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("x")
     with pytest.raises(ConfigError, match="not an empty folder"):
-        export(tmp_path / "lstm", "onnx", tmp_path / "out", DOCS)
+        export(tmp_path / "run", "onnx", tmp_path / "out", DOCS)
     with pytest.raises(ConfigError, match="give some with --dev or --text"):
-        export(tmp_path / "lstm", "onnx", tmp_path / "new")
+        export(tmp_path / "run", "onnx", tmp_path / "new")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuner.export.onnx_folder import _head_settings, write_program
-from lacuner.export.reference import crf, spans, tags, tiny
+from lacuner.export.reference import crf, lstm, spans, tags, tiny
 from lacuner.export.reference.tagger import cut_windows, make_batches
 from lacuner.models.encoders.lstm import lstm_from_words
 from lacuner.models.windows import Window
@@ -86,7 +86,19 @@ def test_the_program_needs_neither_torch_nor_lacuner(head: str) -> None:
     assert len(defined) == len(set(defined)) >= 8
 
 
-def test_there_is_an_lstm_that_is_refused() -> None:
+def test_lstm_features() -> None:
+    encoder = lstm_from_words([["Mara", "left", "Halden"]])
+    sentences = [["Mara", "国", "x" * 40, "Halden"], ["left"], ["Left", "Mara"]]
+    batch = encoder.collate(encoder.prepare(sentences), range(3))
+    settings = {"words": encoder.settings.words, "characters": encoder.settings.characters}
+    feed = lstm.WordFeatures(settings, Path()).feed(sentences)
+    assert (feed["mask"] == batch.mask.numpy()).all()
+    assert (feed["words"] == batch.tensors["words"].numpy())[feed["mask"]].all()
+    own, theirs = feed["spelling"][feed["distinct"]], batch.tensors["spelling"][batch.tensors["distinct"]].numpy()
+    assert (own == theirs)[feed["mask"]].all()
+
+
+def test_an_lstm_is_no_subword_encoder() -> None:
     """The protocol of sub-word encoders must not let other encoders pass as such."""
     from lacuner.models.types import SubwordEncoder
 

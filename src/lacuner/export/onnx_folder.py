@@ -18,6 +18,7 @@ from lacuner.export.options import ExportOptions
 from lacuner.export.source import ExportSource
 from lacuner.models import ragged
 from lacuner.models.encoders import han, hashing
+from lacuner.models.encoders.lstm import LSTMEncoder
 from lacuner.models.encoders.tiny import TinyEncoder
 from lacuner.models.heads.crf import IMPOSSIBLE, CRFHead
 from lacuner.models.heads.span import MAX_HIDDEN_VALUES, SpanHead
@@ -33,10 +34,11 @@ PROGRAM = "tagger.py"
 def write_onnx(source: ExportSource, folder: Path, options: ExportOptions) -> None:
     """Write `model.onnx`, `config.json`, `tagger.py` and, for Hugging Face encoders, `tokenizer.json`."""
     model = source.model("ONNX").model
-    if not isinstance(model.encoder, TinyEncoder | SubwordEncoder):
+    if not isinstance(model.encoder, TinyEncoder | LSTMEncoder | SubwordEncoder):
         kind = model.encoder.config()["kind"]
         raise ConfigError(
-            f"an encoder of kind {kind!r} cannot be exported to ONNX: tiny and hf: encoders can; {source.advise()}",
+            f"an encoder of kind {kind!r} cannot be exported to ONNX: tiny, lstm and hf: encoders can; "
+            f"{source.advise()}",
             file=source.folder,
         )
     inputs = write_graph(model, folder / "model.onnx", options.int8)
@@ -67,9 +69,11 @@ def _budget(head: Head[Any], encoder: Encoder) -> int:
     return max(1, min(BUDGET, MAX_HIDDEN_VALUES // values))
 
 
-def _encoder_settings(encoder: TinyEncoder | SubwordEncoder) -> dict[str, Any]:
+def _encoder_settings(encoder: TinyEncoder | LSTMEncoder | SubwordEncoder) -> dict[str, Any]:
     if isinstance(encoder, TinyEncoder):
         return {"rows": encoder.settings.rows}
+    if isinstance(encoder, LSTMEncoder):
+        return {"words": encoder.settings.words, "characters": encoder.settings.characters}
     return encoder.piece_settings()
 
 
@@ -91,12 +95,14 @@ def _head_settings(head: Head[Any]) -> dict[str, Any]:
 
 def write_program(encoder: Encoder, head: Head[Any]) -> str:
     """The reference decoder for an encoder and a head: the modules of `reference` that they need, in one file."""
-    from lacuner.export.reference import crf, spans, tagger, tags, tiny
+    from lacuner.export.reference import crf, lstm, spans, tagger, tags, tiny
 
     parts: list[ModuleType | Any] = [tagger]
     parts += [spans] if isinstance(head, SpanHead) else [crf, tags.join_tags] if isinstance(head, CRFHead) else [tags]
     if isinstance(encoder, TinyEncoder):
         parts += [tiny, hashing, ragged, han]
+    elif isinstance(encoder, LSTMEncoder):
+        parts += [lstm, hashing, ragged, han]
     else:
         from lacuner.export.reference import subwords
         from lacuner.models.encoders.huggingface import word_shape

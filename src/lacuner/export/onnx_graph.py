@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from lacuner.errors import ConfigError
 from lacuner.models.encoders.hashing import GROUPS
+from lacuner.models.encoders.lstm import LSTMEncoder
 from lacuner.models.encoders.tiny import TinyEncoder
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.span import SpanHead
@@ -46,6 +47,51 @@ class _TinyGraph(nn.Module):
         distinct = functional.glu(encoder.mix(means.view(-1, len(GROUPS) * encoder.settings.feature)), dim=-1)
         vectors = encoder.contextualise(functional.embedding(words, distinct), mask)
         return head_output(self.model, vectors, mask)
+
+
+class _LSTMGraph(nn.Module):
+    """The model of an `lstm` encoder.
+
+    Packed sequences cannot be traced. The LSTM of ONNX takes the lengths of the sentences instead: it ignores padding,
+    and its backward direction begins with the last word of each sentence, as if packed.
+    """
+
+    def __init__(self, model: Model, encoder: LSTMEncoder) -> None:
+        super().__init__()
+        self.model, self.encoder = model, encoder
+        for layer in range(encoder.lstm.num_layers):
+            for kind, matrix in _onnx_weights(encoder.lstm, layer).items():
+                self.register_buffer(f"{kind}{layer}", matrix)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        words, distinct, spelling, mask = inputs
+        lengths = mask.sum(dim=1).clamp(min=1).to(torch.int32)
+        size = self.encoder.lstm.hidden_size
+        vectors = self.encoder.embed_words(words, distinct, spelling).transpose(0, 1)
+        for layer in range(self.encoder.lstm.num_layers):
+            weights = [getattr(self, f"{kind}{layer}") for kind in ("input", "recurrent", "bias")]
+            states = torch.onnx.ops.symbolic(
+                "LSTM",
+                (vectors, *weights, lengths),
+                {"hidden_size": size, "direction": "bidirectional"},
+                dtype=vectors.dtype,
+                shape=(vectors.shape[0], 2, vectors.shape[1], size),
+            )
+            vectors = states.transpose(1, 2).flatten(2)
+        return head_output(self.model, vectors.transpose(0, 1), mask)
+
+
+def _onnx_weights(lstm: nn.LSTM, layer: int) -> dict[str, Tensor]:
+    """Weights of both directions with the gates in the order of ONNX: input, output, forget, cell."""
+
+    def stack(name: str) -> Tensor:
+        parts = [getattr(lstm, f"{name}_l{layer}{suffix}").detach().chunk(4) for suffix in ("", "_reverse")]
+        return torch.stack(
+            [torch.cat([enter, out, forget, cell]) for enter, forget, cell, out in parts]
+        )  # torch's order
+
+    bias = torch.cat([stack("bias_ih"), stack("bias_hh")], dim=1)
+    return {"input": stack("weight_ih"), "recurrent": stack("weight_hh"), "bias": bias}
 
 
 class _SubwordGraph(nn.Module):
@@ -84,6 +130,9 @@ def write_graph(model: Model, path: Path, int8: bool = False) -> list[str]:
         inputs = {"ids": batch.tensors["ids"], "bags": torch.repeat_interleave(sizes), "sizes": sizes}
         inputs |= {"words": batch.tensors["words"], "mask": batch.mask}
         graph = _TinyGraph(model, model.encoder)
+    elif isinstance(model.encoder, LSTMEncoder):
+        inputs = {**{name: batch.tensors[name] for name in ("words", "distinct", "spelling")}, "mask": batch.mask}
+        graph = _LSTMGraph(model, model.encoder)
     else:
         assert isinstance(model.encoder, SubwordEncoder)
         settings = model.encoder.config()

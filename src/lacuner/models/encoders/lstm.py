@@ -109,16 +109,19 @@ class LSTMEncoder(nn.Module):
         numbers, settings = batch.tensors["words"], self.settings
         if self.training and settings.word_dropout:
             numbers = numbers.masked_fill(torch.rand(numbers.shape, device=numbers.device) < settings.word_dropout, 0)
-        vectors = torch.cat([self.words(numbers), self._spell(batch)[batch.tensors["distinct"]]], dim=-1)
+        vectors = self.embed_words(numbers, batch.tensors["distinct"], batch.tensors["spelling"])
         vectors = drop_features(vectors, settings.dropout, self.training)
         lengths = batch.mask.sum(dim=1).clamp(min=1).cpu()  # an empty sentence has one word of padding
         packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
         output, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])
         return output
 
-    def _spell(self, batch: Batch) -> Tensor:
+    def embed_words(self, numbers: Tensor, distinct: Tensor, spelling: Tensor) -> Tensor:
+        """Vectors of words by themselves: embedding, and a convolution over the characters of each distinct word."""
+        return torch.cat([self.words(numbers), self._spell(spelling)[distinct]], dim=-1)
+
+    def _spell(self, spelling: Tensor) -> Tensor:
         """One vector per distinct word: a convolution over its characters, max-pooled."""
-        spelling = batch.tensors["spelling"]
         activations = self.spelling(self.characters(spelling).transpose(1, 2)).relu()
         # the amount of padding depends on the batch; after ReLU a zero never wins the maximum
         pooled: Tensor = activations.masked_fill((spelling == _PADDING).unsqueeze(1), 0.0).amax(dim=2)
