@@ -116,3 +116,11 @@ def test_what_we_write_comes_back(tmp_path: Path, name: str) -> None:
     lost = write([weak, gold], tmp_path / "x.json", format=name)
     assert list(read(tmp_path / "x.json")) == [weak, gold]
     assert not len(lost)
+
+
+def test_issue_2353_offsets_after_an_emoji(read_sample: ReadSample) -> None:
+    record = {"id": "1", "fields": {"text": "🚀 Mara"}, "responses": {}, "suggestions": {}}
+    record["suggestions"] = {"spans": {"value": [{"start": 2, "end": 6, "label": "PER"}]}}
+    assert read_sample(record).surfaces() == [[("Mara", "PER")]]
+    record["suggestions"] = {"spans": {"value": [{"start": 3, "end": 7, "label": "PER"}]}}
+    assert read_sample(record, offsets="utf-16").surfaces() == [[("Mara", "PER")]]

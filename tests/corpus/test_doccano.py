@@ -72,6 +72,16 @@ def test_offsets_of_old_versions_are_utf16(read_sample: ReadSample) -> None:
         read_sample(row)
 
 
+def test_doccano_1360_white_space_at_the_ends_of_a_text_counts(read_sample: ReadSample, tmp_path: Path) -> None:
+    """doccano trimmed the text and kept the offsets; we trim nothing, in either direction."""
+    sample = read_sample({"text": "  Mara left \n", "label": [[2, 6, "PERSON"]]})
+    assert sample.surfaces() == [[("Mara", "PERSON")]]
+    for name in ("doccano", "doccano_entities"):
+        write(sample.docs, tmp_path / f"{name}.jsonl", format=name)
+        [doc] = read(tmp_path / f"{name}.jsonl")
+        assert (doc.text, doc.spans) == (sample.docs[0].text, sample.docs[0].spans)
+
+
 def test_doccano_7_words_are_not_characters(read_sample: ReadSample, tmp_path: Path) -> None:
     """doccano issue #7: its CoNLL export had one line per character. Ours has one per word."""
     sample = read_sample({"text": TEXT, "label": [[0, 9, "PERSON"]]})

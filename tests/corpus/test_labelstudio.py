@@ -121,7 +121,7 @@ def test_issue_556_labels_stay_on_their_words(read_sample: ReadSample, tmp_path:
         ("  a  Halden is far", 3, 9, "found by the region's text"),
     ],
 )
-def test_issues_4929_2007_and_converter_254_shifted_offsets_are_corrected(
+def test_issues_539_4929_2007_and_converter_254_shifted_offsets_are_corrected(
     read_sample: ReadSample, text: str, start: int, end: int, unit: str
 ) -> None:
     """Wrong offsets in the export made the converter lose a whole class; the region's text shows how they count."""
@@ -129,6 +129,15 @@ def test_issues_4929_2007_and_converter_254_shifted_offsets_are_corrected(
     assert sample.surfaces() == [[("Halden", "PLACE")]]
     [(reason, count)] = sample.lost
     assert (unit in reason, count) == (True, 1)
+
+
+def test_issue_6027_regions_without_their_text(read_sample: ReadSample) -> None:
+    """Nothing shows how such offsets count, so they are characters unless `--offsets` says otherwise."""
+    bare = region(5, 11, "PLACE", "Halden")
+    del bare["value"]["text"]
+    content = json.dumps([task(annotation(bare), text="🚀🚀 Halden is far")])
+    assert read_sample(content, offsets="utf-16").surfaces() == [[("Halden", "PLACE")]]
+    assert read_sample(content).surfaces() == [[("lden i", "PLACE")]]
 
 
 def test_converter_27_spans_with_white_space_and_inside_words(read_sample: ReadSample, tmp_path: Path) -> None:

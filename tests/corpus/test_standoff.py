@@ -58,6 +58,16 @@ def test_brat_853_shifted_offsets_are_corrected(tmp_path: Path, text: str, line:
     assert lost.counts == {"offset corrected by the span's text": 1}
 
 
+def test_brat_1190_and_1175_line_separators_and_tabs(tmp_path: Path) -> None:
+    """U+2028 is a character like any other, and a tab inside a span is a space in the annotation."""
+    text = "one\u2028Mara\tTeel left."
+    doc, lost = read_brat(tmp_path, text, "T1\tPERSON 4 13\tMara Teel\n")
+    assert (doc.text, doc.spans) == (text, (Span(4, 13, "PERSON"),)) and not len(lost)
+    write([doc], tmp_path / "out", format="brat")
+    [again] = read(tmp_path / "out")
+    assert (again.text, again.spans) == (doc.text, doc.spans)
+
+
 @pytest.mark.parametrize("line", ["T1 PERSON 0 9 Mara Teel", "T1\tPERSON 0\tMara", "T1\tPERSON 0 9\tNobody at all"])
 def test_brat_mistakes_have_file_and_line(tmp_path: Path, line: str) -> None:
     with pytest.raises(CorpusError) as caught:
@@ -103,7 +113,13 @@ PUBTATOR = (
 )
 
 
+def test_greenelab_18_nul_in_pubtator_is_an_error(read_sample: ReadSample) -> None:
+    with pytest.raises(CorpusError, match=r":2: there is a NUL byte here"):
+        read_sample("17|t|Mara.\n17|a|She\0 left.\n", format="pubtator")
+
+
 def test_pubtator(read_sample: ReadSample) -> None:
+    """Also MedMentions #6 and BERN #5: one character separates title and abstract."""
     sample = read_sample(PUBTATOR)
     assert sample.format == "pubtator"
     assert sample.surfaces() == [[("Mara Teel", "Person"), ("Halden", "Place")], []]
