@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks import advice
 from lacuner.bench.datasets import DataSet, data_hashes
 from lacuner.bench.grid import make_grid, unique_cells
+from lacuner.bench.rows import pack_counts
 from lacuner.bench.spec import Spec
 from lacuner.bench.worker import describe_cell
 
@@ -56,7 +58,19 @@ def bench(load: Callable[[str], Spec], tmp_path: Path) -> Path:
             + 0.02 * ("sampler=weighted" in cell.settings)
             - 0.003 * ("head.threshold=dev" in cell.settings)
         )
-        rows.append({**describe_cell(cell, DataSet("demo", spec.data["demo"], tmp_path)), "test": {"f1": f1}})
+        scores = {"precision": f1, "recall": f1, "f1": f1}
+        rows.append(
+            {
+                **describe_cell(cell, DataSet("demo", spec.data["demo"], tmp_path)),
+                "code": "x",
+                "test": scores,
+                "boundary": scores,
+                "dev": scores,
+                "epochs": [],
+                "sentences_test": pack_counts(np.ones((1, 3), dtype=int)),
+                "cost": {"train_cpu_seconds": 1.0, "test_cpu_seconds": 0.5, "peak_mb": 400.0},
+            }
+        )
     folder = tmp_path / "bench"
     folder.mkdir()
     (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:-3]))
@@ -107,4 +121,4 @@ def test_changed_files_and_missing_rows_are_errors(
     assert "not those that this bench was run on" in capsys.readouterr().err
     (bench / "results.jsonl").write_text("{}\n")
     assert advice.main([str(bench), "--data", str(tmp_path)]) == 2
-    assert "has a row that is no result" in capsys.readouterr().err
+    assert "this row is no result of a bench" in capsys.readouterr().err
