@@ -186,6 +186,17 @@ def read_request() -> Request:
     return request
 
 
+def end_with_parent() -> None:
+    """End this process, properly, when its parent closes the pipe at standard input or dies, even by kill -9."""
+
+    def wait_for_parent() -> None:
+        while os.read(0, 4096):  # not through sys.stdin, whose lock would be held at the end of the process
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)  # so that half-written files and workers are cleaned up
+
+    threading.Thread(target=wait_for_parent, daemon=True).start()
+
+
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
     """Create a folder and lock it, or fail if another process holds its lock.

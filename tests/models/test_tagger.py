@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.corpus.tags import Chunk
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models import inference
@@ -27,7 +28,8 @@ from lacuner.models.model import Model
 from lacuner.models.storage import CONFIG, WEIGHTS, load, save
 from lacuner.models.tagger import Tagger, assemble
 from lacuner.models.types import DecodedSpans
-from lacuner.models.windows import cut_sentences
+from lacuner.models.windows import cut_sentences, cut_windows
+from tests.growth import assert_linear
 
 LABELS = ["LOC", "PER"]
 
@@ -80,6 +82,23 @@ def test_every_word_is_owned_once(length: int) -> None:
     owned = [i for window in sentences.windows for i in range(window.own_start, window.own_end)]
     assert owned == list(range(length))
     assert sentences.words_read == length
+
+
+def test_the_windows_of_a_long_document_take_linear_time() -> None:
+    """Each window must look at its own labels only, not at those of the whole document."""
+
+    def chunks(words_: int) -> list[Chunk]:
+        return [Chunk(i, i + 2, "LOC") for i in range(0, words_ - 2, 4)]
+
+    assert_linear(lambda size: (size, chunks(size)), lambda data: cut_windows([1] * data[0], 64, 16, data[1]), 20_000)
+
+
+def test_cutting_a_long_annotated_document_takes_linear_time() -> None:
+    def labeled(size: int) -> Document:
+        doc = document(["w"] * size)
+        return replace(doc, spans=tuple(Span(*word, "LOC") for word in (doc.words or ())[::3]))
+
+    assert_linear(labeled, lambda doc: cut_sentences([doc], encoder_with_limit(64), Lost()), 8_000)
 
 
 @pytest.mark.parametrize("length", [1, 64, 65, 200, 1000])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -60,3 +63,32 @@ def test_a_command_ends_with_the_server() -> None:
     following.stop()
     assert following.progress()["state"] == "stopped"
     assert following._child is not None and following._child.returncode == -15
+
+
+ROUND = """
+import sys, time
+from lacuner.review.next_round import NextRound
+code = "from lacuner.processes import end_with_parent; end_with_parent(); import os, time; "
+code += "print(os.getpid(), flush=True); time.sleep(600)"
+following = NextRound(lambda: [["1"]], [sys.executable, "-c", code])
+following.start()
+while not following.progress()["line"]:
+    time.sleep(0.01)
+print(following.progress()["line"], flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.integration
+def test_a_server_that_is_killed_leaves_no_command_running() -> None:
+    with subprocess.Popen([sys.executable, "-c", ROUND], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        child = Path("/proc") / server.stdout.readline().strip()
+        assert (child / "stat").exists()
+        os.kill(server.pid, signal.SIGKILL)
+    for _ in range(3000):
+        if not child.exists() or " Z " in (child / "stat").read_text():
+            break
+        time.sleep(0.02)
+    else:
+        pytest.fail("the command is still running")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from typer import Argument, Option, echo
 
-from lacuner.cli.console import print_json
+from lacuner.cli.console import log, print_json
 from lacuner.cli.options import Json
 
 
@@ -32,11 +32,18 @@ def review(
     from lacuner.processes import lock_folder
     from lacuner.review.queue import FOLDER
     from lacuner.review.server import FILES, new_app, new_review, open_address, write_link
+    from lacuner.review.session import MAX_SENTENCE
     from lacuner.serve.security import Access, require_extra, run_server
 
     require_extra()
     opened, folder = new_review(run), run / FOLDER
     decisions = opened.session.log.path
+    if opened.session.too_long:
+        log(
+            f"{opened.session.too_long:,} documents have more than {MAX_SENTENCE:,} characters: they are not shown for "
+            "labelling as a whole. Split them, for instance one paragraph per document, or annotate them in another "
+            "tool (`lacuner audit export`)"
+        )
     with lock_folder(folder):
         address = open_address(folder, host, port, allow_remote)
         app = new_app(opened, Access(host, address.token, open_paths=frozenset(FILES)))

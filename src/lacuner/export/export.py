@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
-from tempfile import mkdtemp
 from types import ModuleType
 
 from lacuner.atomic import atomic_write
@@ -22,6 +21,7 @@ from lacuner.export.options import ExportOptions
 from lacuner.export.proof import MAX_TEXTS, PROOF, Proof, Sample, Tolerance, make_sample, prove
 from lacuner.export.source import ExportSource, open_source, stored_texts
 from lacuner.export.spacy_pipeline import write_spacy, write_wheel
+from lacuner.processes import lock_folder
 
 
 @dataclass(frozen=True)
@@ -149,19 +149,25 @@ def _sample(source: ExportSource, docs: Sequence[Document] | None, is_dev: bool,
 
 @contextmanager
 def _staging(out: Path) -> Iterator[Path]:
-    """A hidden folder beside `out` that becomes `out` on success and is deleted on error."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
-    except OSError as error:
-        raise ConfigError(f"cannot write in this folder: {error.strerror}", file=out.parent) from error
-    try:
-        yield part
-        part.chmod(0o777 & ~_umask())
-        os.replace(part, out)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
+    """A folder that becomes `out` on success and is deleted on error.
+
+    It is in a hidden folder beside `out`, which only its owner can read. What a killed process has left there is
+    removed by the next export to `out`.
+    """
+    staging = out.parent / f".{out.name}.part"
+    with lock_folder(staging):
+        try:
+            staging.chmod(0o700)
+            part = staging / "export"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            yield part
+            part.chmod(0o777 & ~_umask())
+            os.replace(part, out)
+        except OSError as error:
+            raise ConfigError(f"cannot write in this folder: {error.strerror}", file=out.parent) from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 def _umask() -> int:

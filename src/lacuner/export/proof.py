@@ -14,9 +14,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
+from lacuner.atomic import temporary_folder
 from lacuner.corpus import read, words_of, write
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
@@ -139,17 +139,21 @@ def make_sample(docs: Sequence[Document], origin: str, is_dev: bool, skipped: in
     return Sample(bare, origin, gold, skipped)
 
 
-def predict_in_process(kind: str, folder: Path, docs: Sequence[Document]) -> tuple[list[Document], dict[str, Any]]:
-    """Predictions of a run or an export in a new process, and what it reports: `seconds` and further counts."""
-    with TemporaryDirectory(prefix="lacuner-") as scratch:  # only this user can read it
-        texts, predictions = Path(scratch, "texts.jsonl"), Path(scratch, "predictions.jsonl")
-        write(docs, texts)
-        if kind == "onnx":
-            return _run_program(folder / "tagger.py", texts)
-        reports: list[str] = []
-        request = {"kind": kind, "folder": str(folder), "texts": str(texts), "out": str(predictions)}
-        run_requests("lacuner.export.proof_worker", [request], 1, _raise_failure, reports.append)
-        return list(read(predictions)), json.loads(reports[-1])
+def predict_in_process(
+    kind: str, folder: Path, docs: Sequence[Document], scratch: Path
+) -> tuple[list[Document], dict[str, Any]]:
+    """Predictions of a run or an export in a new process, and what it reports: `seconds` and further counts.
+
+    `scratch` is a private folder for texts and predictions.
+    """
+    texts, predictions = scratch / "texts.jsonl", scratch / "predictions.jsonl"
+    write(docs, texts)
+    if kind == "onnx":
+        return _run_program(folder / "tagger.py", texts)
+    reports: list[str] = []
+    request = {"kind": kind, "folder": str(folder), "texts": str(texts), "out": str(predictions)}
+    run_requests("lacuner.export.proof_worker", [request], 1, _raise_failure, reports.append)
+    return list(read(predictions)), json.loads(reports[-1])
 
 
 def _raise_failure(request: Request, failure: str | None) -> None:
@@ -182,11 +186,13 @@ def prove(
 ) -> Proof:
     """Compare an export with its run on sample documents, or raise an error if they differ too much.
 
-    Without `gazetteer`, the run predicts with its model alone. Without `exact_scores`, the target defines the score of
-    an entity of several words differently (Hugging Face), and only those of single words are compared.
+    Temporary data is kept beside `folder`; the caller holds the lock of the folder that contains both. Without
+    `gazetteer`, the run predicts with its model alone. Without `exact_scores`, the target defines the score of an
+    entity of several words differently (Hugging Face), and only those of single words are compared.
     """
-    expected, own = predict_in_process("tagger" if gazetteer else "model", run, sample.docs)
-    actual, theirs = predict_in_process(target, folder, sample.docs)
+    with temporary_folder(folder.parent) as scratch:
+        expected, own = predict_in_process("tagger" if gazetteer else "model", run, sample.docs, scratch)
+        actual, theirs = predict_in_process(target, folder, sample.docs, scratch)
     result = compare(expected, actual, "all" if exact_scores else "single words")
     seconds = {"lacuner": own.pop("seconds"), target: theirs.pop("seconds")}
     proof = Proof(

@@ -6,7 +6,7 @@ Each word is *owned* by exactly one window, whose predictions count for it. No l
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -79,13 +79,37 @@ def cut_sentences(
             raise ConfigError(f"document {doc.id!r} has {len(words):,} words, which do not fit into one window")
         if lost is not None:
             lost.count("span longer than a window", len(too_long))
+        nearby = None if annotation is None or len(windows) == 1 else _NearbySpans(annotation)
         for piece in windows:
             sentences.append(words[piece.start : piece.end])
             document.append(number)
             all_windows.append(piece)
             if annotation is not None:
-                annotations.append(annotation if len(windows) == 1 else restrict_to_window(annotation, piece))
+                annotations.append(annotation if nearby is None else restrict_to_window(nearby.around(piece), piece))
     return Sentences(sentences, np.array(document, dtype=np.int64), all_windows, annotations)
+
+
+class _NearbySpans:
+    """The spans of a long document near a window: each window looks at few, so that the time grows with the document."""
+
+    def __init__(self, annotation: Annotation) -> None:
+        self._annotation = annotation
+        self._columns = {name: sorted(getattr(annotation, name)) for name in ("spans", "rejected", "unsure")}
+        self._firsts = {name: [span[0] for span in spans] for name, spans in self._columns.items()}
+        widths = [span[1] - span[0] for spans in self._columns.values() for span in spans]
+        self._widest = max(widths, default=0)
+
+    def around(self, window: Window) -> Annotation:
+        """The annotation with the spans that may touch a window, and perhaps some more."""
+        near = {
+            name: spans[
+                bisect_left(self._firsts[name], window.start - self._widest) : bisect_left(
+                    self._firsts[name], window.end
+                )
+            ]
+            for name, spans in self._columns.items()
+        }
+        return replace(self._annotation, **near)
 
 
 def annotation_of(doc: Document, lost: Lost) -> Annotation:
@@ -160,6 +184,7 @@ def cut_windows(
     too_long = [chunk for chunk in chunks if before[chunk.end] - before[chunk.start] > size]
     fitting = [chunk for chunk in chunks if before[chunk.end] - before[chunk.start] <= size]
     windows: list[Window] = []
+    firsts = [chunk.start for chunk in fitting]  # ascending: of a long document, a window looks at its own chunks only
     start = own_start = 0
     while True:
         end = max(reach(start, size), start + 1)
@@ -170,7 +195,8 @@ def cut_windows(
             windows.append(Window(start, end, own_start, end))
             return windows, too_long
         own_end = max(bisect_left(before, before[end] - overlap // 2), own_start + 1)
-        cut = [chunk.start for chunk in fitting if own_start <= chunk.start < own_end and chunk.end > end]
+        own_chunks = fitting[bisect_left(firsts, own_start) : bisect_left(firsts, own_end)]
+        cut = [chunk.start for chunk in own_chunks if chunk.end > end]
         if cut and min(cut) == own_start:  # the chunk begins with the first owned word: so must the window
             start = own_start
             continue

@@ -96,18 +96,21 @@ def _relative(path: str) -> str:
     return path
 
 
+_PROGRAM = "from lacuner.processes import end_with_parent; end_with_parent(); from lacuner.cli.main import main; main()"
+
+
 class NextRound:
     """Runs commands one after the other in the background, and knows how far they are.
 
     `plan` gives the commands each time they are shown or started: after a failure, they name another folder. They are
-    run by `program`; `-P` keeps Python from importing modules of the current folder.
+    run by `program`; `-P` keeps Python from importing modules of the current folder. They end with this process.
 
     >>> NextRound(lambda: []).progress()
     {'state': 'not started', 'command': 0, 'commands': 0, 'line': ''}
     """
 
     def __init__(
-        self, plan: Callable[[], Sequence[Command]], program: Sequence[str] = (sys.executable, "-P", "-m", "lacuner")
+        self, plan: Callable[[], Sequence[Command]], program: Sequence[str] = (sys.executable, "-P", "-c", _PROGRAM)
     ) -> None:
         self._plan, self._program = plan, list(program)
         self._commands: list[Command] = []
@@ -151,7 +154,8 @@ class NextRound:
         self._state = "finished"
 
     def _run_command(self, command: Command) -> bool:
-        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        # standard input stays open as long as this process lives: a server that is killed leaves no command running
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         # a session of its own: Ctrl-C reaches the server only, which then ends the command properly
         with subprocess.Popen(
             [*self._program, *command], encoding="utf-8", errors="replace", start_new_session=True, **pipes

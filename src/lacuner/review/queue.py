@@ -212,11 +212,10 @@ def save_queue(queue: ReviewQueue, run_folder: Path) -> Path:
     _write_rows(folder / ISSUES, (issue.as_json() for issue in queue.issues))
     _write_rows(folder / SENTENCES, map(_sentence_json, queue.sentences))
     write(queue.documents.values(), folder / DOCUMENTS)
-    with atomic_write(folder / FACTS) as stream:
+    (folder / DOCUMENTS).chmod(0o600)
+    with atomic_write(folder / FACTS, private=True) as stream:
         facts = {"format": FORMAT, "labels": queue.labels, "facts": dict(queue.facts)}
         stream.write((json.dumps(facts, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass"))
-    for name in (FACTS, ISSUES, SENTENCES, DOCUMENTS):
-        (folder / name).chmod(0o600)
     return folder
 
 
@@ -270,7 +269,7 @@ def _parse_sentence(row: Mapping[str, Any]) -> Sentence:
 
 
 def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    with atomic_write(path) as stream:
+    with atomic_write(path, private=True) as stream:
         for row in rows:
             stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
 

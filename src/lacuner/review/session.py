@@ -61,6 +61,8 @@ class ReviewSession:
         self.queue, self.log = queue, log
         self.sources = sorted({source for issue in queue.issues for source in issue.sources})
         self.sentences = [s for s in queue.sentences if len(queue.document(s.doc_id).text) <= MAX_SENTENCE]
+        self.too_long = len(queue.sentences) - len(self.sentences)
+        """Documents that cannot be labeled as a whole in the page."""
         self._position = {issue.id: i for i, issue in enumerate(queue.issues)}
         self._totals = _count_facets(queue.issues)
         self._by_document: defaultdict[str, list[LabelIssue]] = defaultdict(list)
