@@ -7,7 +7,7 @@ export OMP_WAIT_POLICY := PASSIVE
 
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
-.PHONY: help setup demo test test-unit test-slow check docs speed clean
+.PHONY: help setup demo test test-unit test-slow check docs speed audit sbom clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -54,5 +54,18 @@ docs: .venv/.docs  ## build the documentation as a static site in build/site
 speed: $(READY)  ## speed ratios against peers, measured in one run
 	@$(BIN)/python -m benchmarks.speed
 
+# both tools are installed beside the project, not into .venv: they are no part of it
+.venv-tools/bin/pip:
+	@$(PYTHON) -m venv .venv-tools
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $@ install --quiet 'pip-audit>=2.9,<3' 'cyclonedx-bom>=7,<8'
+
+audit: .venv-tools/bin/pip  ## known vulnerabilities of the exact versions (needs a network)
+	@.venv-tools/bin/pip-audit --disable-pip --no-deps -r constraints.txt
+
+sbom: $(READY) .venv-tools/bin/pip  ## software bill of materials of .venv: build/sbom.json (CycloneDX)
+	@mkdir -p build
+	@.venv-tools/bin/cyclonedx-py environment --output-reproducible -o build/sbom.json $(BIN)/python
+	@echo build/sbom.json
+
 clean:  ## remove what setup, demo and docs made
-	rm -rf .venv demo-out build
+	rm -rf .venv .venv-tools demo-out build

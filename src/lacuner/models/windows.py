@@ -90,7 +90,7 @@ def cut_sentences(
 
 
 class _NearbySpans:
-    """The spans of a long document near a window: each window looks at few, so that the time grows with the document."""
+    """The spans of a long document near a window: each window looks at few, not at all of them."""
 
     def __init__(self, annotation: Annotation) -> None:
         self._annotation = annotation
