@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +42,11 @@ def cluster() -> Iterator[Any]:
         from ray.cluster_utils import Cluster
 
         node = {"num_cpus": 1, "include_dashboard": False}
-        cluster = Cluster(initialize_head=True, head_node_args=node)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        cluster = Cluster(initialize_head=True, head_node_args={**node, "ray_client_server_port": port})
+        cluster.client_port = port
         cluster.add_node(**node)
         patch.setenv("RAY_ADDRESS", cluster.address)
         yield cluster
@@ -113,6 +118,14 @@ def test_a_killed_command_continues(cluster: Any, corpus: Path, tmp_path: Path) 
     time.sleep(1)  # its workers may still write what they have begun: the same bytes
     assert 1 <= len(list((tmp_path / "out" / "records").glob("0*.json"))) < 7
     new_run(corpus, "out").run(open_engine("ray", None))
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_through_the_client_server(cluster: Any, corpus: Path, tmp_path: Path) -> None:
+    """In a process of its own, because Ray's client changes the whole library."""
+    new_run(corpus, "whole").run(ProcessEngine(1))
+    assert start_run(corpus, tmp_path / "out", f"ray://127.0.0.1:{cluster.client_port}").wait() == 0
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 

@@ -1,0 +1,163 @@
+"""What `--on` costs: CPU time per document, peak memory per worker, and how engines and numbers of workers compare.
+
+`python -m benchmarks.shards annotate FOLDER --documents 500000 --on processes --workers 2` writes invented sentences
+and a gazetteer of 100,000 entries to FOLDER, annotates them, and prints one JSON object; `predict` does the same with
+an untrained `tiny` token classifier. FOLDER is kept, so that the next measurement uses the same sentences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from lacuner.atomic import append_line
+from lacuner.cli.shards import AnnotateJob
+from lacuner.cli.sources import SourceOptions
+from lacuner.corpus.json_rows import write_lines
+from lacuner.data import Document, Lost
+from lacuner.demo import build
+from lacuner.demo.names import LABELS, coin
+from lacuner.scale.engines import open_engine
+from lacuner.scale.job import Counts, Job, Work
+from lacuner.scale.run import ShardedRun
+from lacuner.scale.shards import Corpus
+
+ENTRIES = 100_000
+
+
+@dataclass(frozen=True)
+class MeasuredJob:
+    """A job whose workers note what each shard has cost them."""
+
+    job: Job
+    log: str
+    output: str
+    ending: str
+    forkable: bool
+
+    def identity(self) -> dict[str, Any]:
+        return self.job.identity()
+
+    def open(self) -> MeasuredWork:
+        start = time.process_time()
+        work = self.job.open()
+        self.note(opened=time.process_time() - start)
+        return MeasuredWork(self, work)
+
+    def note(self, **facts: float) -> None:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        append_line(self.log, json.dumps({"worker": os.getpid(), "peak": peak, **facts}).encode())
+
+
+class MeasuredWork:
+    def __init__(self, job: MeasuredJob, work: Work) -> None:
+        self.job, self.work = job, work
+
+    def process(self, docs: list[Document]) -> tuple[Any, Counts]:
+        return self.work.process(docs)
+
+    def write(self, rows: Iterable[Any], path: Path) -> Lost:
+        start = time.process_time()  # reading and processing happen while the rows are written
+        lost = self.work.write(rows, path)
+        self.job.note(cpu=time.process_time() - start)
+        return lost
+
+
+def invent_entries(rng: Random) -> list[tuple[str, str]]:
+    """Two-word names with their types."""
+    endings = ("an", "en", "or", "ia", "os", "um", "ard", "eth")
+    names = {f"{coin(rng, endings).capitalize()} {coin(rng, endings).capitalize()}" for _ in range(2 * ENTRIES)}
+    return [(name, rng.choice(LABELS)) for name in sorted(names)[:ENTRIES]]
+
+
+def write_inputs(folder: Path, documents: int) -> tuple[Path, Path]:
+    """A gazetteer, and sentences of the demo corpus that are continued by one of its names each."""
+    gazetteer, corpus = folder / "names.tsv", folder / f"{documents}.jsonl"
+    entries = invent_entries(Random(1))
+    if not corpus.exists():
+        gazetteer.parent.mkdir(parents=True, exist_ok=True)
+        gazetteer.write_text("".join(f"{name}\t{label}\n" for name, label in entries), encoding="utf-8")
+        texts, rng = [doc.text.rstrip(".") for doc in build().train], Random(2)
+        rows = (
+            {"id": str(i), "text": f"{texts[i % len(texts)]}, according to {rng.choice(entries)[0]}."}
+            for i in range(documents)
+        )
+        write_lines(corpus, rows)
+    return gazetteer, corpus
+
+
+def new_job(command: str, folder: Path, gazetteer: Path) -> Job:
+    if command == "annotate":
+        combine = {"by": "priority", "ambiguous": "unsure", "min_probability": 0.2}
+        return AnnotateJob(SourceOptions(dictionary=[gazetteer]), combine, "jsonl", forkable=True)
+    from lacuner.models.encoders.tiny import TinyEncoder
+    from lacuner.models.heads import build_head
+    from lacuner.models.model import Model
+    from lacuner.models.storage import save
+    from lacuner.models.tagger import Tagger
+    from lacuner.scale.prediction import PredictJob
+
+    model = folder / "model"
+    if not model.exists():
+        encoder = TinyEncoder()
+        save(Tagger(Model(encoder, build_head({"kind": "token", "labels": LABELS}, encoder.width))), model)
+    return PredictJob(model, "jsonl")
+
+
+def measure(command: str, folder: Path, documents: int, on: str, workers: int) -> dict[str, Any]:
+    """Run a command over the sentences; what it cost."""
+    gazetteer, corpus = write_inputs(folder, documents)
+    job = new_job(command, folder, gazetteer)
+    out, log = folder / "out", folder / "log.jsonl"
+    shutil.rmtree(out, ignore_errors=True)
+    log.unlink(missing_ok=True)
+    measured = MeasuredJob(job, str(log), job.output, job.ending, job.forkable)
+    start, cpu = time.monotonic(), time.process_time()
+    first_shard: list[float] = []
+    run = ShardedRun(measured, Corpus(corpus), out, on_progress=lambda _: first_shard.append(time.monotonic()))
+    summary = run.run(open_engine(on, workers))
+    seconds = time.monotonic() - start
+    notes = [json.loads(line) for line in log.read_text().splitlines()]
+    in_workers = sum(note.get("cpu", 0.0) for note in notes)
+    own = 0.0 if workers == 1 and on == "processes" else time.process_time() - cpu
+    peaks = {note["worker"]: note["peak"] for note in notes if "cpu" in note}
+    written = sum(file.stat().st_size for file in (out / job.output).iterdir())
+    return {
+        "command": command,
+        "on": on,
+        "workers": workers,
+        "documents": summary["counts"]["documents"],
+        "cpu_microseconds_per_document": round(1e6 * in_workers / documents, 2),
+        "cpu_seconds_of_the_first_process": round(own, 1),
+        "seconds": round(seconds, 1),
+        "seconds_until_the_first_shard": round(first_shard[0] - start, 1),
+        "peak_megabytes_per_worker": sorted(round(peak / 1e6) for peak in peaks.values()),
+        "input_bytes_per_document": round(corpus.stat().st_size / documents),
+        "output_bytes_per_document": round(written / documents),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("annotate", "predict"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--documents", type=int, default=500_000)
+    parser.add_argument("--on", default="processes")
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    facts = measure(options.command, options.folder.resolve(), options.documents, options.on, options.workers)
+    sys.stdout.write(json.dumps(facts) + "\n")
+
+
+if __name__ == "__main__":
+    main()
