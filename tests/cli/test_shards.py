@@ -84,6 +84,10 @@ def test_urls(run: Run, folder: Path) -> None:
     run("annotate", f"{url}/texts.jsonl", *ANNOTATE[2:], "--out", f"{url}/out", *SHARDS)
     assert joined(folder / "out") == (folder / "single.jsonl").read_bytes()
     assert (folder / "out.gazetteer.json").exists()
+    run("convert", "texts.jsonl", "texts.jsonl.gz")
+    run("annotate", f"{url}/texts.jsonl.gz", *ANNOTATE[2:], "--out", f"{url}/packed", *SHARDS)
+    assert joined(folder / "packed") == (folder / "single.jsonl").read_bytes()
+    assert not (folder / "packed" / ".temporary").exists()
     assert "only work in shards can write to a URL" in run(*ANNOTATE, "--out", f"{url}/x.jsonl", status=2).stderr
     assert "fsspec cannot open this URL" in run("annotate", "no://x", *ANNOTATE[2:], "--out", "x", status=2).stderr
 

@@ -69,6 +69,13 @@ def write_file(place: Path, data: bytes, *, private: bool = False) -> None:
         stream.write(data)
 
 
+def remove_folder(place: Path) -> None:
+    """Remove a folder at a URL, if it exists."""
+    files: Any = place.fs  # type: ignore[attr-defined]
+    if place.exists():
+        files.rm(str(place), recursive=True)
+
+
 def write_json(place: Path, value: Any, indent: int | None = None) -> None:
     """Write a value as JSON, equal values as equal bytes."""
     write_file(place, (json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=True) + "\n").encode())

@@ -9,7 +9,7 @@ times, so two runs are equal byte for byte, whatever the engine and the number o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from lacuner.errors import ConfigError, CorpusError
 from lacuner.processes import lock_folder
 from lacuner.scale.engines import Engine
 from lacuner.scale.job import Counts, Job, Record, ShardTask, add_counts, hash_job, read_record
-from lacuner.scale.locations import is_url, read_json, write_file, write_json
+from lacuner.scale.locations import is_url, read_json, remove_folder, write_file, write_json
 from lacuner.scale.shards import SHARD_SIZE, Corpus, Cutting, Shard, cut_corpus
 
 HOPELESS = 1000
@@ -73,17 +73,16 @@ class ShardedRun:
         corpus, out = self.corpus, self.out
         job_hash = hash_job(self.job, corpus.options, corpus.format, __version__)
         manifest = read_json(out / "manifest.json")
-        facts = {"job": job_hash, "shard_size": self.shard_size, "settings": self.job.identity()}
-        if manifest is not None and {name: manifest.get(name) for name in ("job", "shard_size")} != {
-            name: facts[name] for name in ("job", "shard_size")
-        }:
+        identity = {"job": job_hash, "shard_size": self.shard_size}
+        if manifest is not None and {name: manifest.get(name) for name in identity} != identity:
             raise ConfigError("this folder has the output of other settings or models: choose another --out", file=out)
         failures: list[CorpusError] = []
         lost = Lost()
         finished = self._finished_shards(manifest, job_hash)
         cutting = Cutting(temporary, self.shard_size, failures.append, lambda *shard: shard in finished)
         shards = list(cut_corpus(corpus, cutting, lost))
-        self._write_manifest({**facts, "version": __version__}, shards, manifest)
+        facts = {**identity, "settings": self.job.identity(), "version": __version__}
+        self._write_manifest(facts, shards, manifest)
         self._write_unreadable(failures)
         total = sum(shard.documents for shard in shards)
         records = {shard.name: finished[key] for shard in shards if (key := (shard.name, shard.sha256)) in finished}
@@ -118,6 +117,7 @@ class ShardedRun:
         """The folder for converted documents; nobody else works in the output folder meanwhile."""
         if is_url(self.out):  # there are no locks elsewhere
             yield self.out / TEMPORARY
+            remove_folder(self.out / TEMPORARY)
             return
         with ExitStack() as stack:
             stack.enter_context(lock_folder(self.out))
@@ -165,9 +165,8 @@ def merge_records(records: Sequence[Record]) -> dict[str, Any]:
     return summary
 
 
-def _check_hope(records: Any) -> None:
+def _check_hope(records: Collection[Record]) -> None:
     """Stop if no document at all could be processed."""
-    records = list(records)
     failed = [record for record in records if record["failed"]]
     if failed and not any(record["counts"]["documents"] for record in records):
         raise CorpusError(f"no document could be processed; the first failed: {failed[0]['first_failure']}")
