@@ -188,6 +188,8 @@ def _print_comparison(rows: list[SystemScore], on_dev: bool) -> None:
     by_system = {row.system: row.count.f1 for row in rows}
     if by_system["both"] <= by_system["gazetteer alone"]:
         echo(f"The model does not improve on the gazetteer. {_ADVICE}")
+    elif by_system["both"] < by_system["model alone"]:
+        echo("The model alone is better than both: predict with --no-gazetteer.")
 
 
 def _print_estimate(point: OperatingPoint, has_gazetteer: bool) -> None:
