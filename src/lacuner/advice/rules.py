@@ -33,7 +33,7 @@ FEW_ENTITIES = 200
 """With fewer labeled entities than this no recipe can learn much (a rule of thumb)."""
 
 _TUNE_THRESHOLD = "head.threshold=dev"
-_COST = "It costs five training runs; `negative_sampling` costs one and is usually the best of the single models."
+_COST = "It takes about twice as long as `negative_sampling`, usually the best of the single models."
 
 
 class Advice(Config):

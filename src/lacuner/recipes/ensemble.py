@@ -12,8 +12,8 @@ What it does: trains a few span classifiers with negative sampling, which differ
     common, later that each unlabeled name which was ever sampled is none.
 Assumes: that labels are right and missing at random.
 Needs: weak; with dev it also tunes thresholds and selects epochs.
-Costs: one training run per member, in parallel where there are cores, and two more: five times `trust` with three
-    members.
+Costs: a short training run per member, in parallel where there are cores, and one that is twice as long for the last
+    model: about twice the time of `trust` with three members.
 Departs from the authors: this is our own combination of negative sampling, RoSTER's ensemble, and the argument of Elkan
     and Noto about labels that are missing at random.
 Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity problem in named entity recognition"; Meng et
