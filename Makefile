@@ -7,7 +7,7 @@ export OMP_WAIT_POLICY := PASSIVE
 
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
-.PHONY: help setup demo test test-unit test-slow check docs speed audit sbom clean
+.PHONY: help setup setup-locked demo test test-unit test-slow check docs speed audit sbom clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -18,6 +18,12 @@ $(READY): pyproject.toml constraints.txt
 	@echo "setting up .venv (once, a few minutes) ..."
 	$(PYTHON) -m venv .venv
 	$(PIP) -e '.[dev,arrow,onnx,scale,serve,spacy,transformers,xlsx]'
+	@touch $(READY)
+
+setup-locked:  ## the same without the extra scale, from files with the hashes of requirements.lock (Linux, x86-64, Python 3.11)
+	$(PYTHON) -m venv .venv
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet --require-hashes --no-deps -r requirements.lock
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet --no-deps -e .
 	@touch $(READY)
 
 demo: $(READY)  ## from texts and a gazetteer to scores and a report: three minutes

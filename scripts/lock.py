@@ -2,7 +2,7 @@
 
 Usage: python scripts/lock.py REPORT, where REPORT is what pip wrote:
 
-    pip install --dry-run --ignore-installed --report REPORT -c constraints.txt -e '.[dev,...]'
+    pip install --dry-run --ignore-installed --report REPORT -c constraints.txt '.[dev,...]'
 
 Addresses are left out: a hash identifies a file, wherever it comes from.
 """
@@ -13,7 +13,8 @@ import json
 import sys
 from pathlib import Path
 
-HEADER = """# Exact versions with hashes, for Linux on x86-64 and Python 3.11; torch is the CPU build.
+HEADER = """# Exact versions with hashes, for Linux on x86-64 and Python 3.11, without the extras docs and scale.
+# torch is the CPU build.
 # `make setup-locked` installs them with --require-hashes. To renew: scripts/lock.py.
 """
 

@@ -43,5 +43,6 @@ def test_the_lock_file_has_the_same_versions_and_no_addresses() -> None:
     exact = dict(re.findall(r"^([^#=\s]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
     exact = {name_of(name): version for name, version in exact.items()}
     assert len(locked) > 50
+    locked.pop("setuptools", None)  # torch wants it at run time; `pip freeze` does not list it
     for name, version in locked.items():
         assert version.partition("+")[0] == exact[name_of(name)].partition("+")[0], name
