@@ -13,7 +13,7 @@ Numbers are added in another order than in training, so the vectors differ from 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -56,7 +56,7 @@ def fast_forward(encoder: TinyEncoder, features: Features) -> Callable[[np.ndarr
     True
     """
     arrays = features.arrays
-    others = [(layer, filter_matrices(layer)) for layer in encoder.layers[1:]]
+    others = [(layer, filter_matrices(layer)) for layer in convolutions_of(encoder)[1:]]
     number = (len(arrays["bags"]) - 1) // len(GROUPS)
     shared = make_table(encoder, features, np.arange(number)) if number <= MAX_TABLE else None
 
@@ -83,10 +83,15 @@ def fast_forward(encoder: TinyEncoder, features: Features) -> Callable[[np.ndarr
     return forward
 
 
+def convolutions_of(encoder: TinyEncoder) -> list[Convolution]:
+    """The layers with their type, which `nn.ModuleList` does not know."""
+    return cast("list[Convolution]", list(encoder.layers))
+
+
 def make_table(encoder: TinyEncoder, features: Features, words: np.ndarray) -> WordTable:
     """The table of some of the distinct words of a corpus."""
     ids, bags = map(torch.from_numpy, select_words(features.arrays["ids"], features.arrays["bags"], words))
-    first: Convolution = encoder.layers[0]
+    first = convolutions_of(encoder)[0]
     width = encoder.width
     vectors = functional.pad(encoder.embed_words(ids, bags[:-1]), (0, 0, 0, 1))
     inputs = first.norm(vectors)
