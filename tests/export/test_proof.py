@@ -42,6 +42,14 @@ def test_scores_that_are_not_numbers_are_refused() -> None:
     _refuse_difference(PROOF, Tolerance(score=0.0, changed=0.0), DOCS)
 
 
+def test_spans_that_differ_are_refused() -> None:
+    example = {"kind": "missing", "document": 0, "start": 0, "end": 9, "label": "PER"}
+    proof = replace(PROOF, equal=1, missing=1, changed=1 / 3, examples=[example])
+    with pytest.raises(ConfigError, match=r"differs from the tagger in 33\.33 % of the spans.*1 missing"):
+        _refuse_difference(proof, Tolerance(), DOCS)
+    _refuse_difference(proof, Tolerance(changed=0.5), DOCS)
+
+
 def test_a_proof_without_entities_shows_nothing() -> None:
     with pytest.raises(ConfigError, match="predicts no entity"):
         _refuse_difference(replace(PROOF, spans=0, equal=0), Tolerance(), DOCS)

@@ -388,12 +388,4 @@ MUTANTS = [
     Mutant(
         "a proof without entities", "export/proof.py", "if not proof.spans and not proof.extra:", "if False:", PROOF
     ),
-    # reports and tables
-    Mutant(
-        "terminal escapes are printed",
-        "cli/console.py",
-        "cells = [[escape_control_characters(str(cell)) for cell in row] for row in rows]",
-        "cells = [[str(cell) for cell in row] for row in rows]",
-        ("tests/cli/test_annotate.py",),
-    ),
 ]
