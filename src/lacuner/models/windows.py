@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class _NearbySpans:
 
     def around(self, window: Window) -> Annotation:
         """The annotation with the spans that may touch a window, and perhaps some more."""
-        near = {
+        near: dict[str, Any] = {
             name: spans[
                 bisect_left(self._firsts[name], window.start - self._widest) : bisect_left(
                     self._firsts[name], window.end
