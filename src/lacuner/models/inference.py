@@ -15,10 +15,9 @@ from lacuner.models.types import Features, HasFastForward
 BUDGET = 2048
 """Words per inference batch, padding included."""
 MAX_PADDING = 64
-"""Words of padding that a sentence may add to a batch when documents are predicted: more would take longer than
-another batch."""
+"""Words of padding that a sentence may add to a batch when documents are predicted; with more it opens a new batch."""
 FAST_FROM = 2048
-"""Words of a corpus from which an encoder's forward pass for prediction pays: its preparation takes a millisecond."""
+"""Words of a corpus from which an encoder's forward pass for prediction is used: it has to be prepared first."""
 BLOCK = 1 << 18
 """Sentences that are sorted by length together; of a mapped corpus, about as many are in memory at a time."""
 

@@ -31,7 +31,7 @@ Variant = Literal["width", "product"]
 MAX_HIDDEN_VALUES = 2**24
 """Values of the hidden layer that are computed at once (64 MB); above that, widths are computed in groups."""
 CACHED_VALUES = 2**18
-"""The same without gradients: small enough (1 MB) to stay in the cache of a core, which is twice as fast."""
+"""The same without gradients: small enough (1 MB) to stay in the cache of a core."""
 
 
 class SpanHead(nn.Module):
