@@ -157,9 +157,15 @@ def parse_pairs(pairs: Iterable[str], option: str, form: str) -> dict[str, str]:
 
 def refuse_overwriting(outputs: dict[str, Path | None], *inputs: Path | None) -> None:
     """Refuse to write to a file that is read, or twice to the same file; `outputs` by option name."""
-    taken = {realpath(path) for path in inputs if path is not None}
+    taken = {_real_path(path) for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is not None and path != STANDARD_STREAM:
-            if realpath(path) in taken:
+            if _real_path(path) in taken:
                 raise ConfigError(f"{option} {path} is already an input or output of this command: choose another file")
-            taken.add(realpath(path))
+            taken.add(_real_path(path))
+
+
+def _real_path(path: Path) -> str:
+    if "\0" in str(path):
+        raise ConfigError("a file name cannot contain NUL", file=repr(str(path)))
+    return realpath(path)

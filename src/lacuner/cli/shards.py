@@ -18,9 +18,6 @@ from lacuner.cli.sources import LabellingSources, SourceOptions
 from lacuner.corpus import write
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError
-from lacuner.scale.job import hash_files
-from lacuner.scale.locations import is_url
-from lacuner.scale.shards import ending_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +50,8 @@ class ShardOptions:
 
     def check_unused(self, out: Path, *, workers: bool = True) -> None:
         """Refuse options that have no effect without `--on`, and a URL as output."""
+        from lacuner.scale.locations import is_url
+
         if is_url(out):
             raise ConfigError(f"{out}: only work in shards can write to a URL: add --on processes")
         if self.shard_size is not None:
@@ -84,9 +83,13 @@ class AnnotateJob:
 
     @property
     def ending(self) -> str:
+        from lacuner.scale.shards import ending_of
+
         return ending_of(self.format)
 
     def identity(self) -> dict[str, Any]:
+        from lacuner.scale.job import hash_files
+
         options = {name: _as_text(value) for name, value in asdict(self.labelling).items()}
         accuracy = None if self.accuracy is None else [list(row) for row in self.accuracy.rows]
         facts = {"command": "annotate", "files": hash_files(self.labelling.files()), "accuracy": accuracy}
@@ -140,6 +143,7 @@ def sample_documents(corpus: Path, inputs: InputOptions) -> Iterator[Document]:
 def run_in_shards(job: Job, corpus: Path, out: Path, inputs: InputOptions, options: ShardOptions) -> dict[str, Any]:
     """Run a job over a corpus, show the progress, and return the summary."""
     from lacuner.scale.engines import open_engine
+    from lacuner.scale.locations import is_url
     from lacuner.scale.run import ShardedRun
     from lacuner.scale.shards import SHARD_SIZE, Corpus
 
