@@ -120,8 +120,11 @@ def test_json_targets() -> None:
     assert len(JSON_TARGETS) >= 14
 
 
-@pytest.mark.parametrize("name", JSON_TARGETS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "bench-rows" else name for name in JSON_TARGETS]
+)
 def test_any_value_anywhere_in_a_json_file(name: str) -> None:
+    """Rows of a bench have hundreds of places: half a minute, so only `make test-slow` tries them all."""
     count = 0
     for data in seeds(name).values():
         rows = json_rows(data)

@@ -50,7 +50,13 @@ def test_trust_survives_ten_kills(tmp_path: Path) -> None:
     survive(tmp_path, "trust", cases)
 
 
-@pytest.mark.parametrize("recipe", SEVERAL_STAGES)
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        recipe if recipe in ("ensemble", "needle") else pytest.param(recipe, marks=pytest.mark.slow)
+        for recipe in SEVERAL_STAGES
+    ],
+)
 def test_the_others_survive_one(recipe: str, tmp_path: Path) -> None:
     survive(tmp_path, recipe, ["step:3"], heads(recipe)[0])
 
