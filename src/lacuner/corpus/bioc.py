@@ -20,7 +20,8 @@ from lacuner.errors import CorpusError
 
 MAX_GAP = 1_000
 """Characters between two passages, at most; after a larger gap their offsets are not kept."""
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""Compiled when it is used: at import it would slow down `lacuner --help`."""
 _CONTAINERS = {"document", "passage", "sentence", "annotation", "relation"}
 
 
@@ -269,13 +270,14 @@ def write_bioc_xml(docs: Iterable[Document], path: Path, lost: Lost, scheme: str
 
 
 def _xml(doc: Document, lost: Lost) -> str:
-    lost.count("text: character that XML cannot hold", _NOT_XML.search(doc.text) is not None)
-    lost.count("id not written as it is: XML cannot hold it", _NOT_XML.search(doc.id) is not None)
+    lost.count("text: character that XML cannot hold", re.search(_NOT_XML, doc.text) is not None)
+    lost.count("id not written as it is: XML cannot hold it", re.search(_NOT_XML, doc.id) is not None)
     infons = _infons(doc, lost)
-    lost.count("meta changed: character that XML cannot hold", any(map(_NOT_XML.search, (*infons, *infons.values()))))
+    in_meta = any(re.search(_NOT_XML, text) for text in (*infons, *infons.values()))
+    lost.count("meta changed: character that XML cannot hold", in_meta)
     labels = [span.label for span in doc.spans]
     lost.count(
-        "label changed: character that XML cannot hold", sum(_NOT_XML.search(label) is not None for label in labels)
+        "label changed: character that XML cannot hold", sum(re.search(_NOT_XML, label) is not None for label in labels)
     )
     parts = [f"<document><id>{_escape(doc.id)}</id>", *_infon_elements(infons)]
     parts += ["<passage><offset>0</offset><text>", _escape(doc.text), "</text>"]
@@ -291,11 +293,11 @@ def _infon_elements(infons: dict[str, str]) -> Iterator[str]:
     from xml.sax import saxutils  # late: it loads an HTTP client
 
     for key, value in infons.items():
-        name = saxutils.quoteattr(_NOT_XML.sub(" ", key), {"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"})
+        name = saxutils.quoteattr(re.sub(_NOT_XML, " ", key), {"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"})
         yield f"<infon key={name}>{_escape(value)}</infon>"
 
 
 def _escape(text: str) -> str:
     from xml.sax import saxutils
 
-    return saxutils.escape(_NOT_XML.sub(" ", text), {"\r": "&#13;"})
+    return saxutils.escape(re.sub(_NOT_XML, " ", text), {"\r": "&#13;"})

@@ -114,7 +114,7 @@ class ShardedRun:
 
     @contextmanager
     def _working_folder(self) -> Iterator[Path]:
-        """The folder for converted documents; nobody else works in the output folder meanwhile."""
+        """The folder for converted documents. The output folder is locked while it is in use."""
         if is_url(self.out):  # there are no locks elsewhere
             yield self.out / TEMPORARY
             remove_folder(self.out / TEMPORARY)

@@ -44,7 +44,7 @@ ALLOWED_VALUES: Mapping[str, tuple[str | None, ...]] = {
     "torch_dtype": _DTYPES,
 }
 _DESCRIPTIONS = ("_name_or_path", "name_or_path", "base_model_name_or_path", "finetuning_task", "task_specific_params")
-"""Settings that may look like the name of a repository: nobody loads what they name."""
+"""Settings that may look like the name of a repository; transformers does not load what they name."""
 _LABELS = ("id2label", "label2id")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+([@:]\S*)?|\w+://\S*")
 
