@@ -58,6 +58,19 @@ class Recorder:
         pass
 
 
+def test_the_hidden_layer_may_have_another_size(tmp_path: Path) -> None:
+    docs = [Document("1", "a b", spans=(Span(0, 1, "X"),))]
+    heads = []
+    for settings in ([], ["head.hidden=256", "head.variant=product", "head.dropout=0.4"]):
+        config = load_config(negative_sampling.Config, settings=["encoder.name=tiny", *settings])
+        head = new_model(config, docs, Run(tmp_path, {"seed": 1})).head.config()
+        heads.append([head[name] for name in ("hidden", "variant", "dropout")])
+    assert heads == [[96, "width", 0.3], [256, "product", 0.4]]
+    assert "hidden" not in negative_sampling.Config().model_dump()["head"], "runs of earlier versions stay the same"
+    with pytest.raises(ConfigError, match=r"head\.hidden"):
+        load_config(negative_sampling.Config, settings=["head.hidden=100000"])
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_step_trains_on_labels_and_the_stated_number_of_negatives(
     sampler: str, weak: list[Document], tmp_path: Path

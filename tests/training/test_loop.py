@@ -123,6 +123,14 @@ def test_the_initial_weights_may_be_kept_as_the_best(keep_start: bool, tmp_path:
     assert len(rows) == (2 if keep_start else 3), "patience counts from the best, wherever that was"
 
 
+def test_patience_may_begin_after_some_epochs() -> None:
+    config = TrainConfig(epochs=9, patience=2, patience_after=4)
+    stops = [loop._out_of_patience(loop._Progress(epoch=done, best=0.5, best_epoch=1), config) for done in range(2, 9)]
+    assert stops.index(True) + 2 == 6, "two epochs after the first four"
+    late = loop._Progress(epoch=7, best=0.5, best_epoch=6)
+    assert not loop._out_of_patience(late, config) and "patience_after" not in TrainConfig().model_dump()
+
+
 @pytest.mark.parametrize("kind", ["token", "span", "crf"])
 def test_when_memory_runs_out_the_batch_is_halved_and_the_step_is_the_same(kind: str, tmp_path: Path) -> None:
     torch.manual_seed(0)

@@ -104,7 +104,8 @@ class MissamplingProbe:
     """Record per epoch the share of entities among the sampled negatives, and the model's uncertainty about these.
 
     `gold` comes from `gold_in_training_order`. `rows` has `stage`, `epoch`, `drawn` (number of negatives),
-    `missampling` (share of entities) and `uncertainty` (mean entropy, in nats) of each epoch.
+    `missampling` (share of entities in a sentence's negatives, as the mean over the sentences that have any; Eq. 2 of
+    Li et al., 2022) and `uncertainty` (mean entropy of the negatives, in nats) of each epoch.
     """
 
     def __init__(self, gold: Sequence[Document]) -> None:
@@ -120,16 +121,18 @@ class MissamplingProbe:
         if self._entities is None or self._data is not data:
             self._data, self._entities = data, entity_targets(data, self._gold)
         wrong = sampled & self._entities.collate(indices).known.to(sampled.device)
-        uncertainty = span_entropy(logits.detach()[sampled])
-        sums = torch.stack([sampled.sum().double(), wrong.sum().double(), uncertainty.sum().double()]).cpu()
+        counts, wrong_counts = sampled.flatten(1).sum(dim=1), wrong.flatten(1).sum(dim=1).double()
+        rates = (wrong_counts / counts.clamp(min=1)).sum()  # a sentence without negatives adds 0
+        uncertainty = span_entropy(logits.detach()[sampled]).double().sum()
+        sums = torch.stack([counts.sum().double(), (counts > 0).sum().double(), rates, uncertainty]).cpu()
         self._sums = sums if self._sums is None else self._sums + sums
 
     def on_epoch_end(self, stage: str, epoch: int, model: Model) -> None:
         if self._sums is None:
             return
-        count, wrong, uncertainty = self._sums.tolist()
+        count, sentences, rates, uncertainty = self._sums.tolist()
         self._sums = None
-        means = {"missampling": wrong / max(count, 1), "uncertainty": uncertainty / max(count, 1)}
+        means = {"missampling": rates / max(sentences, 1), "uncertainty": uncertainty / max(count, 1)}
         rounded = {name: round(value, 6) for name, value in means.items()}
         self.rows.append({"stage": stage, "epoch": epoch, "drawn": int(count), **rounded})
 

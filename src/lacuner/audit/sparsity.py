@@ -133,9 +133,9 @@ class SamplingOdds:
 
     @property
     def missampling(self) -> float:
-        """Expected share of entities among uniformly sampled negatives."""
-        wrong = self.sampled * self.missing / np.maximum(self.candidates, 1)
-        return float(wrong.sum() / max(int(self.sampled.sum()), 1))
+        """Expected share of entities among a sentence's uniformly sampled negatives; mean over sentences with any."""
+        sampling = self.sampled > 0
+        return float((self.missing[sampling] / self.candidates[sampling]).mean()) if sampling.any() else 0.0
 
     def as_json(self) -> dict[str, Any]:
         return {

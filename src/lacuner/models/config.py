@@ -9,6 +9,8 @@ from lacuner.config import Config, OnlyWith
 
 MAX_SPAN_WIDTH = 1024
 """Widest span, in words, that a head may score. The `product` scorer has no weight that would limit it."""
+MAX_HIDDEN = 4096
+"""Most units of a hidden layer: with more, a batch of spans would not fit into memory."""
 
 _HF = OnlyWith("name", ("hf",))
 _TAGS = OnlyWith("kind", ("token", "crf"))
@@ -54,6 +56,8 @@ class HeadConfig(Config):
     """`token`, `crf`: angle-based output layer of two-step learning."""
     variant: Annotated[Literal["width", "product"], _SPANS] = "width"
     """`span`: span scorer: with a width embedding (NRCES), or with the product of both ends (negative sampling)."""
+    hidden: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MAX_HIDDEN)
+    """`span`: units of the hidden layer. None: 96."""
     width: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MAX_SPAN_WIDTH)
     """`span`: width of the widest span, in words. None: chosen from the labeled spans."""
     threshold: Annotated[_Threshold, _SPANS] = "argmax"
@@ -61,6 +65,12 @@ class HeadConfig(Config):
     value with the best dev F1 (without dev, as `argmax`)."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout rate on word vectors."""
+
+    @model_serializer(mode="wrap")
+    def _omit_default_hidden(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Runs and benchmark rows of earlier versions, which did not have `hidden`, stay the same runs."""
+        values: dict[str, Any] = serialise(self)
+        return {name: value for name, value in values.items() if name != "hidden" or value is not None}
 
 
 class SequenceHeadConfig(HeadConfig):

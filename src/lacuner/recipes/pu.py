@@ -22,6 +22,7 @@ from torch import Tensor
 
 from lacuner.data import Lost, Splits
 from lacuner.errors import ConfigError
+from lacuner.losses.conf_mpu import Base
 from lacuner.losses.pu import pu_risk
 from lacuner.models.config import TokenHeadConfig
 from lacuner.models.tag_sets import tag_set_of
@@ -51,6 +52,8 @@ class Config(RecipeConfig):
     """Weight of labeled tokens (the paper's m)."""
     beta: float = 0.0
     """Lower bound of the risk of unlabeled tokens."""
+    base: Base = "mae"
+    """Loss of a token: mean absolute error, or cross-entropy."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
@@ -67,7 +70,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     ratio = torch.tensor(by_tag, dtype=torch.float32)
 
     def loss(scores: Any, targets: Targets) -> Tensor:
-        risk = pu_risk(scores, targets, ratio.to(scores.logits.device), config.positive, config.beta)
+        risk = pu_risk(scores, targets, ratio.to(scores.logits.device), config.positive, config.beta, config.base)
         return risk.sum() * float(scores.mask.sum())
 
     step = loss_step(data, loss)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from lacuner.config import Config
 from lacuner.models.config import EncoderConfig, HeadConfig
@@ -33,12 +33,20 @@ class TrainConfig(Config):
     """Number of epochs between two evaluations on dev."""
     patience: int | None = Field(None, ge=1)
     """Early stopping: epochs without a better dev score before training stops; by default it never stops early."""
+    patience_after: int = Field(0, ge=0)
+    """Early stopping: number of first epochs that `patience` does not count."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Floating-point precision; bf16 needs hardware support and is far slower on most CPUs."""
     device: Literal["auto", "cpu"] = "auto"
     """Device; `auto` uses a GPU if there is one."""
     checkpoint_seconds: float = Field(120.0, ge=0)
     """Seconds between two checkpoints; a killed run resumes from the last one."""
+
+    @model_serializer(mode="wrap")
+    def _omit_default_patience_after(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Runs and benchmark rows of earlier versions, which did not have `patience_after`, stay the same runs."""
+        values: dict[str, Any] = serialise(self)
+        return {name: value for name, value in values.items() if name != "patience_after" or value}
 
     def resolve(self, model: AnyModel, features: Features) -> TrainConfig:
         """Fill in the defaults that depend on encoder and corpus.

@@ -128,7 +128,7 @@ def _seeded_step(make_step: MakeStep, epoch: int, stage: Stage) -> Step:
 
 
 def _out_of_patience(progress: _Progress, config: TrainConfig) -> bool:
-    waited = progress.epoch - 1 - progress.best_epoch
+    waited = progress.epoch - 1 - max(progress.best_epoch, config.patience_after - 1)
     return config.patience is not None and progress.best >= 0 and waited >= config.patience
 
 

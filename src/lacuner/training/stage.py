@@ -41,6 +41,7 @@ def new_model(config: RecipeConfig, docs: Sequence[Document], run: Run, name: st
         annotations = (annotation for part in cut_parts(docs, encoder, Lost()) for annotation in part.annotations)
         width = head.width or min(choose_span_width(annotations), MAX_SPAN_WIDTH)
         settings |= {"widths": width, "variant": head.variant}
+        settings |= {} if head.hidden is None else {"hidden": head.hidden}
     elif head.kind != "entity_type":
         settings |= {"scheme": head.scheme, "angle": head.angle}
     return Model(encoder, build_head(settings, encoder.width))
