@@ -15,13 +15,16 @@ from lacuner.config import load_config
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError, ModelFileError
+from lacuner.evaluate import Count
 from lacuner.models.storage import load
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import roster
 from lacuner.recipes.roster import PRESETS, Config
+from lacuner.techniques import label_removal
 from lacuner.techniques.distillation import distillation_step, soft_label_set
 from lacuner.techniques.self_training import sharpen
 from lacuner.trainer.train import TrainingResult, train
+from lacuner.training import stage
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
@@ -68,13 +71,13 @@ def test_labels_that_the_model_rejects_are_removed(tmp_path: Path, monkeypatch: 
     assert words_of(doc)[4] == (12, 14)
     entity, types = [0.1, 0.1, 0.9, 0.1, 0.99, 0.99], [[0.9, 0.1], [0.9, 0.1], *[[0.5, 0.5]] * 4]
     joint = torch.cat([torch.tensor(entity).unsqueeze(1), torch.tensor(types)], dim=1)
-    monkeypatch.setattr(roster, "score_corpus", lambda *_: joint)
-    kept = roster.keep_labels(model, weak, config.model_copy(update={"guard": 1.0})).tolist()
+    monkeypatch.setattr(label_removal, "score_corpus", lambda *_: joint)
+    kept = label_removal.keep_labels(model, weak, config.tau, guard=1.0).tolist()
     assert kept == [True, False, False, True, True, True]
     # all of B would be removed, and half of O
-    kept = roster.keep_labels(model, weak, config.model_copy(update={"guard": 0.9})).tolist()
+    kept = label_removal.keep_labels(model, weak, config.tau, guard=0.9).tolist()
     assert kept == [True, True, False, True, True, True]
-    kept = roster.keep_labels(model, weak, config.model_copy(update={"guard": 0.4})).tolist()
+    kept = label_removal.keep_labels(model, weak, config.tau, guard=0.4).tolist()
     assert kept == [True] * 6
 
 
@@ -99,9 +102,47 @@ def test_the_preset_follows_from_the_head_or_the_encoder(monkeypatch: pytest.Mon
         chosen("head.threshold=0.3")
 
 
-def test_a_config_survives_being_written_and_read() -> None:
-    config = load_config(Config, settings=["head.kind=entity_type", "q=0.3", "ablation.removal=false"])
+@pytest.mark.parametrize("first", ["head.kind=entity_type", "preset=paper", "preset=spans"])
+def test_a_config_survives_being_written_and_read(first: str) -> None:
+    config = load_config(Config, settings=[first, "q=0.3", "ablation.removal=false", "train.epochs=3"])
     assert Config.model_validate_json(config.model_dump_json()) == config
+
+
+def test_the_paper_s_rates_are_a_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load_config(Config, settings=["preset=paper", "models=2", "ablation.removal=false"])
+    assert config.head.dropout == 0.1 and config.head.kind == "entity_type" and config.q == config.tau == 0.7
+    assert not config.ablation.removal and config.ablation.self_training, "other switches keep their defaults"
+    assert load_config(Config, settings=["preset=paper", "train.learning_rate=1e-4"]).train.head_learning_rate == 3e-5
+    rates: dict[str, tuple[float, float]] = {}
+    batches: set[int | None] = set()
+    train_stage = roster.train_stage
+
+    def spy(data: Any, make_step: Any, settings: Any, run: Run, selection: Any, name: str) -> Any:
+        rates[name] = settings.learning_rate, settings.head_learning_rate
+        batches.add(settings.batch_size)
+        return train_stage(data, make_step, settings, run, selection, name)
+
+    monkeypatch.setattr(roster, "train_stage", spy)
+    config = config.model_copy(update={"train": config.train.with_epochs(1)})
+    train("roster", Splits(weak=WEAK), tmp_path / "run", config, log=lambda _: None)
+    assert batches == {32}
+    for name, rate in (("robust/1", 3e-5), ("robust/2", 3e-5), ("ensemble", 1e-5), ("self_training", 5e-7)):
+        assert rates[name] == pytest.approx((rate, rate)), name
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("keep_last", [False, True])
+def test_dev_may_only_measure_self_training(keep_last: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    correct = iter(range(99, 0, -1))  # on dev, every epoch is worse than the one before
+    monkeypatch.setattr(stage.DevScorer, "__call__", lambda self: Count(next(correct), 100, 100))
+    settings = ["head.kind=entity_type", "self_epochs=2", f"ablation.keep_last={str(keep_last).lower()}"]
+    config = load_config(Config, settings=[*QUICK, *settings])
+    trained = train("roster", Splits(weak=WEAK, dev=GOLD[:3]), tmp_path / "run", config, log=lambda _: None)
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert len([row for row in rows if row["stage"] == "self_training" and row["dev"]]) == 2
+    ensemble, model = trained.run.stage("ensemble").tensors, load(tmp_path / "run").model
+    same = all(torch.equal(weights, ensemble[f"model.{name}"]) for name, weights in model.state_dict().items())
+    assert same != keep_last, "dev threw self-training away, or kept its last epoch all the same"
 
 
 def test_labels_are_removed_span_by_span(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,9 +151,13 @@ def test_labels_are_removed_span_by_span(tmp_path: Path, monkeypatch: pytest.Mon
     joint = torch.tensor(
         [[[0.9, 0.5, 0.5], [0.1, 0.6, 0.4]], [[0.1, 0.5, 0.5], [0.4, 0.5, 0.5]], [[0.9, 0.1, 0.9]] * 2]
     )
-    monkeypatch.setattr(roster, "score_corpus", lambda *_: joint)
+    monkeypatch.setattr(label_removal, "score_corpus", lambda *_: joint)
     # "aa" may be an entity, "aa bb" is hardly an A, "bb" is O, "bb cc" may be an entity, "cc" is a B
-    assert roster.keep_labels(model, weak, config).tolist() == [[False, False], [True, False], [True, True]]
+    assert label_removal.keep_labels(model, weak, config.tau, config.guard).tolist() == [
+        [False, False],
+        [True, False],
+        [True, True],
+    ]
 
 
 @pytest.mark.integration

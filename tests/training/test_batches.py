@@ -50,3 +50,11 @@ def test_a_corpus_of_one_block_is_drawn_from_all_sentences(monkeypatch: pytest.M
     monkeypatch.setattr(batches, "BLOCK", 1000)
     assert all(map(np.array_equal, epoch_batches(COSTS, 100, seed=1), expected))
     assert len({int(sentence) // 8 for sentence in np.concatenate(expected[:10])}) > 30
+
+
+def test_batches_of_a_fixed_number_of_sentences() -> None:
+    drawn = epoch_batches(COSTS, 100, seed=1, size=32)
+    sizes = sorted(map(len, drawn))
+    assert sizes[0] == np.count_nonzero(COSTS) % 32 and set(sizes[1:]) == {32}
+    assert sorted(np.concatenate(drawn)) == np.flatnonzero(COSTS).tolist()
+    assert not all(map(np.array_equal, drawn, epoch_batches(COSTS, 100, seed=2, size=32)))

@@ -104,8 +104,8 @@ def test_without_dev_the_last_epoch_is_kept_and_with_dev_the_best(
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("keep_start", [True, False])
-def test_the_initial_weights_may_be_kept_as_the_best(keep_start: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("keep", ["best", "best or start", "last"])
+def test_the_initial_weights_may_be_kept_as_the_best(keep: loop.Keep, tmp_path: Path) -> None:
     encoder = TinyEncoder(TinyConfig(width=32, layers=1, rows=512))
     labels = sorted({span.label for doc in GOLD for span in doc.spans})
     model = Model(encoder, build_head({"kind": "token", "labels": labels}, encoder.width))
@@ -118,9 +118,11 @@ def test_the_initial_weights_may_be_kept_as_the_best(keep_start: bool, tmp_path:
 
     config = TrainConfig(epochs=5, patience=2, learning_rate=0.1, head_learning_rate=0.1, budget=512, device="cpu")
     stage = Stage(Run(tmp_path, {"seed": 1}), "train")
-    rows = loop.fit(model, data.features, lambda _: step, config, stage, worse, keep_start)
-    assert torch.equal(next(model.parameters()), fresh) == keep_start
-    assert len(rows) == (2 if keep_start else 3), "patience counts from the best, wherever that was"
+    rows = loop.fit(model, data.features, lambda _: step, config, stage, worse, keep)
+    assert torch.equal(next(model.parameters()), fresh) == (keep == "best or start")
+    epochs = {"best": 3, "best or start": 2, "last": config.epochs}
+    assert len(rows) == epochs[keep], "patience counts from the best, wherever that was"
+    assert all("dev" in row for row in rows)
 
 
 def test_patience_may_begin_after_some_epochs() -> None:

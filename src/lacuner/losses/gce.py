@@ -30,8 +30,8 @@ def entity_type_gce_loss(scores: EntityTypeScores, targets: Targets, q: float) -
         O counts in the entity loss, that of a labeled word in the type loss: that a labeled word is part of an entity
         is never questioned.
     Assumes: weak labels have wrong types or are missing, but seldom mark words outside entities.
-    Departs from the authors: nothing; where their code and their formula differ, this follows the code. Soft labels are
-        refused: the loss is defined for one label per word.
+    Departs from the authors: their Eq. 5 gives each word one weight for both classifiers; this follows their code. Soft
+        labels are refused: the loss is defined for one label per word.
     Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and
         language model augmented self-training" (RoSTER).
 

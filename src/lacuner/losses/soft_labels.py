@@ -13,7 +13,8 @@ def entity_type_soft_loss(scores: EntityTypeScores, targets: Targets) -> tuple[T
     What it does: binary cross-entropy of the entity classifier against `1 - P(O)`; KL divergence of the type classifier
         from the types' probabilities, normalised to sum to 1. A word's weight counts in the type loss only.
     Assumes: the teacher's probabilities carry more information than its argmax.
-    Departs from the authors: nothing; the recipe decides which words have a weight.
+    Departs from the authors: in Eq. 6 the type part has the weight `1 - P(O)` of the teacher; their code has none. Here
+        the recipe decides, by `targets.weight`.
     Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and
         language model augmented self-training" (RoSTER).
 

@@ -67,7 +67,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     train_stage(data, lambda _: loss_step(data), settings.with_epochs(early), run, Selection(splits.dev), "early")
     student = settings.scale_learning_rates(config.student_rate).with_epochs(late)
     make_step = _pseudo_labels(data, config, run)
-    train_stage(data, make_step, student, run, Selection(splits.dev, keep_start=True), "student")
+    train_stage(data, make_step, student, run, Selection(splits.dev, keep="best or start"), "student")
     return Tagger(model)
 
 

@@ -73,7 +73,7 @@ def continue_training(
     settings = train.resolve(model, data.features).scale_learning_rates(rate)
     # a threshold in the head was tuned on dev, for the weights that it had then
     tune = isinstance(model.head, HasThreshold) and model.head.threshold is not None and bool(dev)
-    selection = Selection(dev, "dev" if tune else "argmax", keep_start=True)
+    selection = Selection(dev, "dev" if tune else "argmax", "best or start")
     return Tagger(train_stage(data, lambda _: loss_step(data), settings, run, selection, stage).model)
 
 

@@ -55,6 +55,7 @@ from lacuner.techniques.label_completion import (
 )
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import TrainingSet, assign_folds, need_entities, training_set
+from lacuner.training.loop import Keep
 from lacuner.training.run_folder import Run, stored_identity
 from lacuner.training.stage import Selection, new_model, train_stage
 from lacuner.training.steps import loss_step, supervised_loss
@@ -146,7 +147,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         # stage III: fine-tune on gold; the result of stage II stays a candidate
         if config.finetune:
             name = f"finetune/{number}"
-            _train(task, gold_data, name, epochs[name], config.finetune_rate, keep_start=True)
+            _train(task, gold_data, name, epochs[name], config.finetune_rate, "best or start")
     return Tagger(model)
 
 
@@ -168,11 +169,11 @@ def _calibration_folds(task: _Task) -> range:
     return range(task.config.parts if len(task.gold) < ENOUGH_GOLD else 1)
 
 
-def _train(task: _Task, data: TrainingSet, name: str, epochs: int, rate: float = 1.0, keep_start: bool = False) -> None:
+def _train(task: _Task, data: TrainingSet, name: str, epochs: int, rate: float = 1.0, keep: Keep = "best") -> None:
     """Train the model on `data` in one stage; sentences with a weight below 1 use the noise-aware loss."""
     settings = task.config.train.resolve(task.model, data.features).scale_learning_rates(rate).with_epochs(epochs)
     step = loss_step(data, supervised_loss if data.targets.weight is None else _noise_aware_loss)
-    train_stage(data, lambda _: step, settings, task.run, Selection(task.dev, keep_start=keep_start), name)
+    train_stage(data, lambda _: step, settings, task.run, Selection(task.dev, keep=keep), name)
 
 
 def _noise_aware_loss(scores: CRFScores, targets: Targets) -> Tensor:

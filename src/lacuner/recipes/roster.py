@@ -10,13 +10,19 @@ Assumes: that wrong and missing labels are fewer than right ones, and harder to 
 Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one with a masked-LM head of its own.
 Costs: one training run per model, in parallel where there are cores, and 1.3 (tokens) to 2.3 (spans) more for stages 2
     and 3.
-Departs from the authors: with an encoder that is not a transformer, which includes the pre-trained `tiny-en` and
-    `tiny-zh`, the two classifiers score spans, not tokens; labels and soft labels are renewed every epoch, not every
-    few batches; positions that may not be negatives are left out everywhere; augmentation uses the encoder as it was
-    pre-trained, with new sentences in each epoch. Epochs and rates also suit encoders from scratch: the authors train
-    each stage for 1 to 5 epochs, with stages 2 and 3 at 1/3 and 1/60 of stage 1's learning rate. As in their code, a
-    labeled token is always taken for an entity, and soft types are used where an entity is likely. `guard` also limits
-    how many O labels are removed.
+Departs from the authors, with `preset=paper`: labels and soft labels are renewed every epoch, not every few batches;
+    `guard` also limits how many O labels are removed; positions that may not be negatives are left out everywhere;
+    augmentation uses the encoder as it was pre-trained, with new sentences in each epoch. Dropout removes the same
+    features at all words of a sentence. With dev, each stage keeps the epoch that is best on dev, and stage 3 none if
+    none beats the ensemble (`ablation.keep_last=true` keeps its last); the authors have no dev and keep the last epoch.
+    Where formula and code of the authors differ, this follows the code: a labeled token is always taken for an entity
+    (Eq. 5 removes it); the type part of the distillation loss is not weighted by the entity probability (Eq. 6 is;
+    spans are weighted); soft types are used where an entity is likely, and on augmented sentences only where both
+    predictions agree (Eq. 9 has all tokens).
+    The preset `tokens` has learning rates for encoders of any size, a higher one for the head, dropout 0.3, batches by
+    number of words, and rates of 1 and 1/10 of stage 1 in stages 2 and 3, where the paper has 1/3 and 1/60. With an
+    encoder that is not a transformer, which includes the pre-trained `tiny-en` and `tiny-zh`, the preset is `spans`:
+    the two classifiers score spans, not tokens.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
@@ -46,7 +52,7 @@ from lacuner.models.tagger import Tagger
 from lacuner.models.types import EntityTypeScores, SpanScores, Targets
 from lacuner.pretraining.augmentation import MIN_TOP5, Augmenter, make_augmenter
 from lacuner.techniques.distillation import distillation_step, entity_denominator, soft_label_set
-from lacuner.techniques.label_removal import write_removed_labels
+from lacuner.techniques.label_removal import keep_labels, write_removed_labels
 from lacuner.techniques.self_training import sharpen
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
@@ -59,9 +65,16 @@ NEEDS = ("weak",)
 GROUP = "recommended"
 PAPER = "Meng et al., 2021"
 
+_TOKENS = {"head": {"kind": "entity_type"}, "models": 5, "q": 0.7, "tau": 0.7, "guard": 0.9, "drop_unlabeled": 0.5}
 PRESETS: dict[str, dict[str, Any]] = {
-    # the paper's
-    "tokens": {"head": {"kind": "entity_type"}, "models": 5, "q": 0.7, "tau": 0.7, "guard": 0.9, "drop_unlabeled": 0.5},
+    "tokens": _TOKENS,
+    # all that the paper states for RoBERTa: 3e-5, 1e-5 and 5e-7 in the three stages, for the head as for the encoder
+    "paper": {
+        **_TOKENS,
+        "head": {"kind": "entity_type", "dropout": 0.1},
+        "train": {"learning_rate": 3e-5, "head_learning_rate": 3e-5, "batch_size": 32},
+        "ablation": {"ensemble_rate": 1 / 3, "self_rate": 1 / 60},
+    },
     # tuned with `tiny` on the dev data of Wikigold, BC5CDR and the demo corpus. Entities are a few per cent of all
     # spans: they are learned late, and with a larger q hardly at all. If the model rejects a type in a quarter of its
     # places, it has more likely not learned it yet.
@@ -91,6 +104,8 @@ class Ablation(BaseConfig):
     """Learning rates of stage 2, relative to stage 1."""
     self_rate: float = Field(0.1, gt=0)
     """Learning rates of stage 3, relative to stage 1."""
+    keep_last: bool = False
+    """Whether stage 3 keeps its last epoch, as without dev; dev then only measures every epoch."""
     confident: float = Field(0.8, ge=0, le=1)
     """Minimum entity probability for a position's type to be used in self-training."""
     augment_rate: float = Field(0.15, gt=0, lt=1)
@@ -106,10 +121,11 @@ class Config(RecipeConfig):
         **{name: f"ablation.{name}" for name in Ablation.model_fields},
         "weigh_types": "span heads weight types by the entity probability, token heads do not",
     }
-    PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset(PRESETS["spans"]) | {"preset"}
+    PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset(PRESETS["paper"]) | {"preset"}
 
-    preset: Literal["tokens", "spans"] = "spans"
-    """Defaults: `tokens` as in the paper (for a Hugging Face encoder), `spans` (for any other)."""
+    preset: Literal["tokens", "paper", "spans"] = "spans"
+    """Defaults: `tokens` (for a Hugging Face encoder), `spans` (for any other), or `paper`: `tokens` with the paper's
+    learning rates, dropout and batch size, which are for a large encoder."""
     head: EntityTypeHeadConfig = EntityTypeHeadConfig()  # replaced by that of the preset
     models: int = Field(3, ge=1)
     """Number of noise-robust models (the paper's K): 5 for tokens, 3 for spans."""
@@ -141,17 +157,25 @@ class Config(RecipeConfig):
 
 def apply_preset(values: Mapping[str, Any]) -> dict[str, Any]:
     """Add the values of the preset, which follows from the head or the encoder unless it is named."""
-    head = values.get("head", {})
-    if isinstance(head, HeadConfig):
-        head = {**head.model_dump(exclude_unset=True), "kind": head.kind}
+    tables = {name: _as_table(values.get(name, {})) for name in ("head", "train", "ablation")}
     preset = values.get("preset")
-    if preset is None and isinstance(head, dict) and "kind" in head:
-        preset = "spans" if head["kind"] == "span" else "tokens"
+    if preset is None and "kind" in (tables["head"] or ()):
+        preset = "spans" if tables["head"]["kind"] == "span" else "tokens"
     if preset is None:
         preset = "tokens" if _is_transformer(values.get("encoder", {})) else "spans"
-    if preset not in PRESETS or not isinstance(head, dict):
+    if preset not in PRESETS or None in tables.values():
         return dict(values)  # validation will name the mistake
-    return {**PRESETS[preset], **values, "preset": preset, "head": {**PRESETS[preset]["head"], **head}}
+    merged = {name: {**PRESETS[preset].get(name, {}), **table} for name, table in tables.items()}
+    return {**PRESETS[preset], **values, "preset": preset, **merged}
+
+
+def _as_table(value: Any) -> Any:
+    """The settings of a nested config as a dictionary; None if it is neither."""
+    if isinstance(value, HeadConfig):
+        return {**value.model_dump(exclude_unset=True), "kind": value.kind}
+    if isinstance(value, BaseConfig):
+        return value.model_dump(exclude_unset=True)
+    return value if isinstance(value, dict) else None
 
 
 def _is_transformer(encoder: Any) -> bool:
@@ -228,7 +252,7 @@ def train_robust(task: Task, number: int) -> None:
     def make_step(epoch: int) -> Step:
         if config.ablation.removal and epoch >= config.removal_after:
             stage = f"{name}/removed/{epoch}"
-            kept = cached_tensors(run, stage, lambda: {"kept": keep_labels(model, task.weak, config)})
+            kept = cached_tensors(run, stage, lambda: {"kept": keep_labels(model, task.weak, config.tau, config.guard)})
             assert targets.weight is not None
             targets.weight.copy_(kept["kept"])
         return step
@@ -256,32 +280,6 @@ def _gce_loss(scores: EntityTypeScores | SpanScores, targets: Targets, q: float)
     words = scores.mask.sum() if scores.mask.dim() == 2 else scores.mask[..., 0].sum()
     total = entity.sum() / entity_denominator(_is_counted(targets).sum(), words) + types.sum() / typed.clamp(min=1)
     return total * float(words)
-
-
-def keep_labels(model: Model, weak: WeakTrainingSet, config: Config) -> Tensor:
-    """Which positions keep their label in the next epoch: a mask `[words]` or `[words, widths]`.
-
-    A label is kept if its probability exceeds `tau`: for unlabeled positions the probability of O, for labeled ones
-    that of the type (that a labeled position is an entity is not questioned). If more than `guard` of a type's labels
-    (or of O) would be removed, none of them is.
-    """
-    joint = score_corpus(model, weak.as_complete.features, _entity_and_type_probabilities)
-    labels = weak.as_complete.targets.labels.long()
-    entity, types = joint[..., 0], joint[..., 1:]
-    type_prob = types.gather(-1, (labels - 1).clamp(min=0).unsqueeze(-1)).squeeze(-1)
-    kept = torch.where(labels > 0, type_prob, 1 - entity) > config.tau
-    removable = weak.unlabeled | weak.labeled
-    kept |= ~removable
-    for label in range(types.shape[-1] + 1):
-        positions = removable & (labels == label)
-        if (~kept[positions]).sum() > config.guard * positions.sum():
-            kept |= positions
-    return kept
-
-
-def _entity_and_type_probabilities(scores: EntityTypeScores | SpanScores) -> Tensor:
-    joint = split_entity_and_type(scores)
-    return torch.cat([joint.entity.sigmoid().unsqueeze(-1), joint.types.softmax(dim=-1)], dim=-1)
 
 
 def _load_robust(task: Task, name: str) -> tuple[Model, dict[int, np.ndarray]]:
@@ -330,5 +328,5 @@ def _self_train(task: Task, model: Model, ensemble_probs: Tensor, augmenter: Aug
 
     settings = config.train.resolve(model, data.features).scale_learning_rates(ablation.self_rate)
     settings = settings.with_epochs(_later_epochs(config)["self_training"])
-    selection = Selection(task.dev, config.head.threshold, keep_start=True)
+    selection = Selection(task.dev, config.head.threshold, "last" if ablation.keep_last else "best or start")
     train_stage(data, make_step, settings, task.run, selection, "self_training")

@@ -10,17 +10,48 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors.torch import save as save_tensors
+from torch import Tensor
 
 from lacuner.atomic import atomic_write
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
+from lacuner.models.heads.entity_type import split_entity_and_type
+from lacuner.models.inference import score_corpus
+from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
+from lacuner.models.types import EntityTypeScores, SpanScores
 from lacuner.techniques.label_issues import Disagreement, write_label_issues
 from lacuner.training.dataset import TrainingSet, WeakTrainingSet
 
 VALUES = "o_values.safetensors"
 REMOVED = "removed.jsonl"
+
+
+def keep_labels(model: Model, weak: WeakTrainingSet, tau: float, guard: float) -> Tensor:
+    """Which positions keep their label in the next epoch: a mask `[words]` or `[words, widths]`.
+
+    A label is kept if its probability exceeds `tau`: for unlabeled positions the probability of O, for labeled ones
+    that of the type (that a labeled position is an entity is not questioned). If more than `guard` of a type's labels
+    (or of O) would be removed, none of them is.
+    """
+    joint = score_corpus(model, weak.as_complete.features, _entity_and_type_probabilities)
+    labels = weak.as_complete.targets.labels.long()
+    entity, types = joint[..., 0], joint[..., 1:]
+    type_prob = types.gather(-1, (labels - 1).clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    kept = torch.where(labels > 0, type_prob, 1 - entity) > tau
+    removable = weak.unlabeled | weak.labeled
+    kept |= ~removable
+    for label in range(types.shape[-1] + 1):
+        positions = removable & (labels == label)
+        if (~kept[positions]).sum() > guard * positions.sum():
+            kept |= positions
+    return kept
+
+
+def _entity_and_type_probabilities(scores: EntityTypeScores | SpanScores) -> Tensor:
+    joint = split_entity_and_type(scores)
+    return torch.cat([joint.entity.sigmoid().unsqueeze(-1), joint.types.softmax(dim=-1)], dim=-1)
 
 
 def write_removed_tokens(

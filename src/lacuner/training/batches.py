@@ -9,8 +9,10 @@ SHARD = 512
 _SPREAD = 0.15
 
 
-def epoch_batches(costs: np.ndarray, budget: int, seed: int) -> list[np.ndarray]:
+def epoch_batches(costs: np.ndarray, budget: int, seed: int, size: int | None = None) -> list[np.ndarray]:
     """Batches of all sentences with a positive cost, padded size within the budget, in an order given by the seed.
+
+    With `size`, a batch has that many sentences instead, whatever their length.
 
     Sentences are sorted by length with a little noise: little padding, and different batches in each epoch. A corpus
     of more than `BLOCK` sentences is divided into blocks of random shards, and batches are made and shuffled within a
@@ -23,7 +25,8 @@ def epoch_batches(costs: np.ndarray, budget: int, seed: int) -> list[np.ndarray]
         noisy = own * rng.uniform(1 - _SPREAD, 1 + _SPREAD, len(own)) + rng.uniform(0, 1, len(own))
         order = np.argsort(noisy, kind="stable")
         order = order[own[order] > 0]
-        in_block = budget_batches(costs, order if block is None else block[order], budget)
+        order = order if block is None else block[order]
+        in_block = np.split(order, range(size, len(order), size)) if size else budget_batches(costs, order, budget)
         batches += [in_block[i] for i in rng.permutation(len(in_block))]
     return batches
 

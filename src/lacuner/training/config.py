@@ -29,6 +29,8 @@ class TrainConfig(Config):
     """Maximum gradient norm."""
     budget: int | None = Field(None, ge=1)
     """Words per batch (sub-words for transformers), padding included; by default chosen by encoder and corpus size."""
+    batch_size: int | None = Field(None, ge=1)
+    """Sentences per batch, instead of a number of words."""
     dev_every: int = Field(1, ge=1)
     """Number of epochs between two evaluations on dev."""
     patience: int | None = Field(None, ge=1)

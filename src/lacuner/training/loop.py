@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -38,6 +38,10 @@ RELEASE_EVERY = 1000
 """Steps after which the pages of mapped training data are released."""
 
 
+Keep = Literal["best", "best or start", "last"]
+"""Which weights a stage with dev keeps."""
+
+
 class DevMetrics(NamedTuple):
     """A selection criterion, higher is better and never below zero, and the metrics to record."""
 
@@ -65,12 +69,13 @@ def fit(
     config: TrainConfig,
     stage: Stage,
     dev: Callable[[], Count | DevMetrics] | None = None,
-    keep_start: bool = False,
+    keep: Keep = "best",
 ) -> list[Row]:
     """Train `model` in place and return one row of metrics per epoch.
 
     With `dev` the weights of the epoch with the best dev F1 (or other criterion) are kept, without it the last. For a
-    model that is trained already, `keep_start` makes its initial weights a candidate too. If the stage is finished,
+    model that is trained already, `keep="best or start"` makes its initial weights a candidate too. With `keep="last"`
+    dev only measures: all epochs run, and the last is kept. If the stage is finished,
     its weights are loaded; if it was interrupted, it resumes and ends with the same weights; Ctrl-C writes a
     checkpoint first. `features` may be a function of the epoch, if each epoch trains on other data.
     """
@@ -79,20 +84,20 @@ def fit(
     trainer = _Trainer(model, features, config, stage)
     progress = trainer.restore()
     with limit_threads(model):
-        if keep_start and dev is not None and not stage.state:
+        if keep == "best or start" and dev is not None and not stage.state:
             initial = _Progress(epoch=-1)
             trainer.keep_best(initial, {}, _measure(dev))
             if initial.best:  # initial weights are a candidate only if they score above 0 on dev
                 progress = replace(initial, epoch=0)
         try:
-            while progress.epoch < config.epochs and not _out_of_patience(progress, config):
+            while progress.epoch < config.epochs and (keep == "last" or not _out_of_patience(progress, config)):
                 due = (progress.epoch + 1) % config.dev_every == 0 or progress.epoch + 1 == config.epochs
                 trainer.start = time.monotonic()
                 trainer.epoch(progress, _seeded_step(make_step, progress.epoch, stage), dev if due else None)
         except (KeyboardInterrupt, ProcessLostError):
             trainer.save_interrupted(progress)
             raise
-    if dev is not None and progress.best_weights:
+    if dev is not None and progress.best_weights and keep != "last":
         model.load_state_dict(progress.best_weights)
     stage.finish({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, {"rows": progress.rows})
     stage.record(progress.rows)
@@ -162,7 +167,7 @@ class _Trainer:
         config, start, first = self.config, time.monotonic(), progress.batch
         seed = self.stage.seed("epoch", progress.epoch)
         features = self.features if isinstance(self.features, Features) else self.features(progress.epoch)
-        batches = epoch_batches(features.costs, self.budget, seed)
+        batches = epoch_batches(features.costs, self.budget, seed, config.batch_size)
         if progress.batch == 0:
             torch.manual_seed(seed)
             progress.sums = [0.0, 0.0, 0.0, 0.0]

@@ -21,7 +21,7 @@ from lacuner.models.types import HasThreshold
 from lacuner.models.windows import cut_sentences
 from lacuner.training.config import RecipeConfig, TrainConfig
 from lacuner.training.dataset import TrainingSet, cut_parts, training_set
-from lacuner.training.loop import fit, load_weights
+from lacuner.training.loop import Keep, fit, load_weights
 from lacuner.training.run_folder import Row, Run
 from lacuner.training.steps import MakeStep, loss_step
 
@@ -55,8 +55,8 @@ class Selection:
     """With dev documents the epoch with the best dev F1 is kept, without them the last one."""
     threshold: float | Literal["argmax", "dev"] = "argmax"
     """Decision threshold of a span head: a number, or `dev` to tune it on dev after every epoch."""
-    keep_start: bool = False
-    """Whether the initial weights are kept if no epoch beats them on dev."""
+    keep: Keep = "best"
+    """With dev: the best epoch, the initial weights if no epoch beats them, or the last epoch all the same."""
 
 
 class StageResult(NamedTuple):
@@ -86,7 +86,7 @@ def train_stage(
     tune = isinstance(head, HasThreshold) and selection.threshold == "dev"
     dev_score = DevScorer(model, selection.dev, tune) if selection.dev else None
     settings = train.resolve(model, data.features)
-    rows = fit(model, data.features, make_step, settings, run.stage(name), dev_score, selection.keep_start)
+    rows = fit(model, data.features, make_step, settings, run.stage(name), dev_score, selection.keep)
     if tune and dev_score is not None:
         dev_score()  # sets the threshold of the weights that were kept
         run.log(f"{name}: best decision threshold on dev: {dev_score.threshold:.3f}")
