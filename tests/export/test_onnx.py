@@ -34,9 +34,14 @@ pytest.importorskip("onnxscript")
 
 pytestmark = pytest.mark.integration
 DOCS = [Document(str(number), text) for number, text in enumerate(TEXTS)]
-HEADS: dict[str, dict[str, Any]] = {"span": {"widths": 4}, "token": {"scheme": "BIOES", "non_entity": True}, "crf": {}}
+HEADS: dict[str, dict[str, Any]] = {
+    "span": {"widths": 4},
+    "span biaffine": {"widths": 4, "variant": "biaffine"},
+    "token": {"scheme": "BIOES", "non_entity": True},
+    "crf": {},
+}
 # decoding of all heads is tested without graphs in test_reference.py
-EACH_HEAD = ["span", pytest.param("token", marks=pytest.mark.slow), pytest.param("crf", marks=pytest.mark.slow)]
+EACH_HEAD = ["span", *(pytest.param(head, marks=pytest.mark.slow) for head in list(HEADS)[1:])]
 
 
 def load_program(folder: Path) -> ModuleType:
@@ -55,7 +60,7 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[T
     def make(head: str) -> tuple[Tagger, Path, Any]:
         if head not in made:
             folder = tmp_path_factory.mktemp(head)
-            tagger = make_tagger(head, gazetteer=True, **HEADS[head])
+            tagger = make_tagger(head.split()[0], gazetteer=True, **HEADS[head])
             save(tagger, folder / "run")
             proof = export(folder / "run", "onnx", folder / "out", DOCS).proof
             made[head] = tagger, folder / "out", proof

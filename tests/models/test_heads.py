@@ -29,6 +29,7 @@ HEADS = {
     "entity-type-one": lambda: EntityTypeHead(8, ("PER",), angle=True),
     "span-width": lambda: SpanHead(8, LABELS, 4, "width", 16),
     "span-product": lambda: SpanHead(8, LABELS, 4, "product", 16),
+    "span-biaffine": lambda: SpanHead(8, LABELS, 4, "biaffine", 16),
 }
 CORPUS = [
     Annotation(5, [(0, 2, "PER"), (2, 3, "PER"), (4, 5, "PER")], complete=True),
@@ -125,7 +126,7 @@ def test_joint_probabilities_of_entity_and_type():
     assert torch.isfinite(far).all()
 
 
-@pytest.mark.parametrize("variant", ["width", "product"])
+@pytest.mark.parametrize("variant", ["width", "product", "biaffine"])
 def test_span_scores_are_those_of_the_unfactored_network(variant):
     head = SpanHead(8, LABELS, 4, variant, 16).eval()
     if variant == "width":
@@ -134,6 +135,13 @@ def test_span_scores_are_those_of_the_unfactored_network(variant):
     scores = head(vectors, mask)
     for b, i, w in [(0, 0, 0), (0, 1, 3), (0, 2, 2), (1, 0, 2)]:
         first, last = vectors[b, i], vectors[b, i + w]
+        if variant == "biaffine":
+            s, e = (torch.cat([torch.relu(part), torch.ones(1)]) for part in (head.start(first), head.end(last)))
+            # U [end, class, start], as Yu et al. write it, from the layer whose bias belongs to the 1 behind the start
+            rows = torch.cat([head.output.weight, head.output.bias[:, None]], dim=1)
+            u = rows.unflatten(0, (17, 4))
+            assert torch.allclose(scores.logits[b, i, w], torch.einsum("s,ecs,e->c", s, u, e), atol=1e-5)
+            continue
         total = head.start(first) + head.end(last)
         if variant == "width":
             hidden = torch.relu(total + head.by_width[w])
@@ -143,7 +151,7 @@ def test_span_scores_are_those_of_the_unfactored_network(variant):
     assert scores.mask[0].sum() == 5 + 4 + 3 + 2 and scores.mask[3].sum() == 0
 
 
-@pytest.mark.parametrize("variant", ["width", "product"])
+@pytest.mark.parametrize("variant", ["width", "product", "biaffine"])
 def test_groups_of_widths_give_the_same_scores_and_gradients(variant, monkeypatch):
     head = SpanHead(8, LABELS, 5, variant, 16).eval()
     vectors, mask = vectors_and_mask()

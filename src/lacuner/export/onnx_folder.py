@@ -65,7 +65,7 @@ def _budget(head: Head[Any], encoder: Encoder) -> int:
     """Words per batch: as many as the tagger scores at once, fewer if all spans of a batch would need much memory."""
     if not isinstance(head, SpanHead):
         return BUDGET
-    values = head.widths * (head.hidden if head.variant == "width" else head.hidden + encoder.width)
+    values = head.widths * (head.hidden + {"width": 0, "product": encoder.width, "biaffine": 1}[head.variant])
     return max(1, min(BUDGET, MAX_HIDDEN_VALUES // values))
 
 

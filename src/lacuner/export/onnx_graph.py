@@ -111,8 +111,7 @@ def head_output(model: Model, vectors: Tensor, mask: Tensor) -> Tensor:
     """Probabilities of tags or of span labels; the emissions of a CRF, which is decoded outside the graph."""
     head = model.head
     if isinstance(head, SpanHead):  # all widths at once: their grouping depends on the size of the batch
-        end = functional.pad(head.end(vectors), (0, 0, 0, head.widths - 1))
-        return head.score_group(vectors, head.start(vectors), end, (0, head.widths)).softmax(dim=-1)
+        return head.score_group(vectors, *head.word_parts(vectors), (0, head.widths)).softmax(dim=-1)
     logits: Tensor = head(vectors, mask).logits
     return logits if isinstance(head, CRFHead) else logits.softmax(dim=-1)
 

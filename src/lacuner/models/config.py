@@ -54,8 +54,9 @@ class HeadConfig(Config):
     """`token`, `crf`: tag scheme."""
     angle: Annotated[bool, _TAGS] = False
     """`token`, `crf`: angle-based output layer of two-step learning."""
-    variant: Annotated[Literal["width", "product"], _SPANS] = "width"
-    """`span`: span scorer: with a width embedding (NRCES), or with the product of both ends (negative sampling)."""
+    variant: Annotated[Literal["width", "product", "biaffine"], _SPANS] = "width"
+    """`span`: span scorer: with a width embedding (NRCES), with the product of both ends (negative sampling), or
+    biaffine (Yu et al., 2020)."""
     hidden: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MAX_HIDDEN)
     """`span`: units of the hidden layer. None: 96."""
     width: Annotated[int | None, _SPANS] = Field(None, ge=1, le=MAX_SPAN_WIDTH)
