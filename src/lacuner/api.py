@@ -175,6 +175,7 @@ def train(  # noqa: PLR0913
     weak: Documents | None = None,
     gold: Documents | None = None,
     dev: Documents | None = None,
+    unlabeled: Documents | None = None,
     gazetteer: str | PathLike[str] | Mapping[str, str] | None = None,
     out: str | PathLike[str] = "run",
     config: Config | None = None,
@@ -189,6 +190,7 @@ def train(  # noqa: PLR0913
         weak: path or documents with weak labels (incomplete).
         gold: path or documents with gold annotations (complete).
         dev: gold annotations for early stopping and tuning.
+        unlabeled: path, documents or texts for the recipes that use more text (`sst`, ...); labels are ignored.
         gazetteer: gazetteer file, or labels by surface form, that the tagger uses beside its model. By default the one
             beside a weak file that `lacuner annotate` wrote.
         out: run folder.
@@ -213,7 +215,7 @@ def train(  # noqa: PLR0913
     from lacuner.trainer.train import train as train_splits
 
     settings = list(settings)
-    data = {"weak": weak, "gold": gold, "dev": dev}
+    data = {"weak": weak, "gold": gold, "dev": dev, "unlabeled": unlabeled}
     roles = [role for role, docs in data.items() if docs is not None]
     if config is None:
         config = load_recipe_config(recipe, roles, settings=settings)
@@ -223,7 +225,7 @@ def train(  # noqa: PLR0913
         raise ConfigError("recipe `auto` takes settings, not a config: its recipe is not known yet")
     else:
         _expect(config, find_recipe(recipe).Config, "config", f"use config_for({recipe!r}, ...)")
-    splits = {role: list(_documents(data[role], role, complete=role != "weak")) for role in roles}
+    splits = {role: list(_documents(data[role], role, complete=role in ("gold", "dev"))) for role in roles}
     own = _tagger_gazetteer(gazetteer, weak)
     log = _message_printer(progress)
     return train_splits(recipe, Splits(**splits), out, config, seed, log, gazetteer=own).tagger

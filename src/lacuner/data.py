@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 Words = tuple[tuple[int, int], ...]
@@ -168,8 +168,25 @@ def labels_of(docs: Iterable[Document]) -> list[str]:
 
 @dataclass(frozen=True)
 class Splits:
-    """The data of a training run; None where not given. Weak documents are incomplete, gold and dev complete."""
+    """The data of a training run; None where not given. Weak documents are incomplete, gold and dev complete.
+
+    Recipes with `UNLABELED` read the texts of weak and unlabeled documents; either may be missing.
+    """
 
     weak: Sequence[Document] | None = None
     gold: Sequence[Document] | None = None
     dev: Sequence[Document] | None = None
+    unlabeled: Sequence[Document] | None = None
+
+    @property
+    def texts(self) -> list[Document]:
+        """The weak and the unlabeled documents without their labels, for semi-supervised recipes.
+
+        Unsure spans stay: they are never negatives.
+
+        >>> weak = [Document("1", "Mara left", spans=(Span(0, 4, "PERSON"),))]
+        >>> [(doc.id, doc.spans) for doc in Splits(weak=weak, unlabeled=[Document("2", "She left")]).texts]
+        [('1', ()), ('2', ())]
+        """
+        docs = (*(self.weak or ()), *(self.unlabeled or ()))
+        return [replace(doc, spans=(), rejected=(), complete=False) for doc in docs]

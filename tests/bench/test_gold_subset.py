@@ -23,6 +23,7 @@ from lacuner.bench.report import result_tables, results_markdown, write_results
 from lacuner.bench.runner import open_bench, run_bench
 from lacuner.bench.spec import DataSpec, NoiseLevel, Spec, load_spec
 from lacuner.bench.summary import _interpolate, gold_equivalents, summarise
+from lacuner.bench.worker import roles_of
 from lacuner.corpus import read
 from lacuner.data import Document
 from lacuner.errors import ConfigError
@@ -103,6 +104,12 @@ def test_weak_sentences_may_differ_from_gold(tmp_path: Path) -> None:
     spec = DataSpec(folder=Path(), gold="g.conll", weak="w.conll", extra="e.conll", test="t.conll")
     found = DataSet("x", spec, tmp_path).splits(("weak", "gold"), NoiseLevel("little", 1.0), 1)
     assert sorted(texts(list(found.weak or ()))) == ["c", "d"], "what is in gold is not weak, too"
+    more = DataSet("x", spec.model_copy(update={"unlabeled": "t.conll"}), tmp_path)
+    splits = more.splits(roles_of("sst"), NoiseLevel("little", 1.0), 1)
+    assert texts(list(splits.unlabeled or ())) == ["e"] and splits.weak == found.weak
+    _, options = more.commands(roles_of("sst"), NoiseLevel("little", 1.0), 1)
+    assert options[-2:] == ["--unlabeled", "DATA/t.conll"]
+    assert more.splits(roles_of("wsl"), NoiseLevel("little", 1.0), 1).unlabeled is None, "this recipe does not use it"
 
 
 def test_supervised_runs_once_for_all_numbers_of_weak_sentences(load: Load) -> None:

@@ -70,6 +70,18 @@ def test_truncated_words_are_counted_as_unread(run: Run, corpora: Path) -> None:
     assert json.loads(run("evaluate", "run", "--gold", "dev.jsonl", "--json").stdout)["words_unread"] == 0
 
 
+def test_unlabeled_text_is_for_the_recipes_that_use_it(run: Run, tmp_path: Path) -> None:
+    docs = demo_corpus().train
+    write(docs[:10], tmp_path / "gold.jsonl")
+    (tmp_path / "more.txt").write_text("\n".join(doc.text for doc in docs[10:30]), encoding="utf-8")
+    data = ["--gold", "gold.jsonl", "--unlabeled", "more.txt", "--encoder", "tiny", "--set", "train.epochs=1"]
+    done = run("train", "--recipe", "sst", *data, "--out", "run")
+    assert "10 gold and 20 pseudo-labeled documents" in done.stderr
+    assert "The model found" not in done.stdout, "text without weak labels has no label issues"
+    done = run("train", "--recipe", "supervised", *data, "--out", "other", status=2)
+    assert "recipe `supervised` does not use --unlabeled; these recipes do: " in done.stderr
+
+
 @pytest.mark.integration
 def test_same_seed_same_bytes_in_any_process(corpora: Path) -> None:
     lines = (corpora / "weak.jsonl").read_text().splitlines(keepends=True)

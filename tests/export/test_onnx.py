@@ -60,7 +60,7 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[T
     def make(head: str) -> tuple[Tagger, Path, Any]:
         if head not in made:
             folder = tmp_path_factory.mktemp(head)
-            tagger = make_tagger(head.split()[0], gazetteer=True, **HEADS[head])
+            tagger = make_tagger(head.partition(" ")[0], gazetteer=True, **HEADS[head])
             save(tagger, folder / "run")
             proof = export(folder / "run", "onnx", folder / "out", DOCS).proof
             made[head] = tagger, folder / "out", proof

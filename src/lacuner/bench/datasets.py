@@ -76,10 +76,10 @@ class DataSet:
         file = getattr(self.data, role)
         if file is None:
             raise ConfigError(f"data set {self.name} has no {role} file")
-        return list(islice(read(self.folder / file, complete=role not in ("weak", "extra")), limit))
+        return list(islice(read(self.folder / file, complete=role not in ("weak", "extra", "unlabeled")), limit))
 
     def splits(self, needs: Sequence[str], noise: NoiseLevel | None, seed: int) -> Splits:
-        """Return the splits that a recipe needs, and dev if there is any."""
+        """Return the splits that a recipe uses, and dev if there is any."""
         return Splits(**{role: split.load() for role, split in self._splits(needs, noise, seed).items()})
 
     def commands(self, needs: Sequence[str], noise: NoiseLevel | None, seed: int) -> tuple[list[str], list[str]]:
@@ -97,6 +97,8 @@ class DataSet:
             splits["gold"] = self._file("gold")
         if noise is not None and noise.kind == GOLD_SUBSET:
             splits = self._subset(splits, noise, seed)
+        if "unlabeled" in needs and self.data.unlabeled is not None:
+            splits["unlabeled"] = self._file("unlabeled")
         if self.demo is not None or self.data.dev is not None:
             splits["dev"] = self._file("dev")
         return splits

@@ -13,7 +13,7 @@ from lacuner.recipes import RECIPES
 
 DEMO = "demo"
 """The data set that needs no files: the generated demo corpus."""
-FILES = ("gold", "weak", "extra", "dev", "test")
+FILES = ("gold", "weak", "extra", "unlabeled", "dev", "test")
 SIMULATED = ("masked", "surface", "wrong")
 """Kinds of noise that are simulated from gold."""
 GOLD_SUBSET = "little"
@@ -64,6 +64,8 @@ class DataSpec(Config):
     """The same or other sentences with weak labels, for the noise `given` and `little_gold`."""
     extra: str | None = None
     """More sentences with weak labels and without gold, added to `weak`."""
+    unlabeled: str | None = None
+    """More text for the recipes that use some."""
     dev: str | None = None
     test: str | None = None
     sentences: int | None = Field(None, ge=1)

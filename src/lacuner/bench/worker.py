@@ -28,7 +28,7 @@ from lacuner.evaluate import Count, score
 from lacuner.evaluate.significance import sentence_counts
 from lacuner.processes import read_request
 from lacuner.recipes import RECIPES
-from lacuner.trainer.train import train
+from lacuner.trainer.train import train, uses_unlabeled
 from lacuner.training.run_folder import installed_versions
 
 CODE = ("corpus", "noise", "models", "losses", "sampling", "training", "pretraining", "techniques", "recipes")
@@ -39,7 +39,7 @@ def run_cell(cell: Cell, data: DataSet, run_folder: Path) -> Row:
     """Train and test a cell. Only `cost` differs between two runs of the same cell."""
     clocks = [_clocks()]
     module = RECIPES[cell.recipe]
-    splits = data.splits(module.NEEDS, cell.noise, cell.seed)
+    splits = data.splits(roles_of(cell.recipe), cell.noise, cell.seed)
     config = load_config(module.Config, settings=cell.settings)
     probe = _missampling_probe(splits, data)
     clocks.append(_clocks())
@@ -71,6 +71,11 @@ def run_cell(cell: Cell, data: DataSet, run_folder: Path) -> Row:
     }
 
 
+def roles_of(recipe: str) -> tuple[str, ...]:
+    """The roles of the documents that a recipe uses, beside dev."""
+    return (*RECIPES[recipe].NEEDS, *(["unlabeled"] if uses_unlabeled(recipe) else []))
+
+
 def _clocks() -> tuple[float, float]:
     return time.monotonic(), time.process_time()
 
@@ -86,7 +91,7 @@ def _cost(clocks: Sequence[tuple[float, float]]) -> dict[str, float]:
 
 def describe_cell(cell: Cell, data: DataSet) -> Row:
     """Return the part of a row that says how to reproduce it."""
-    commands, options = data.commands(RECIPES[cell.recipe].NEEDS, cell.noise, cell.seed)
+    commands, options = data.commands(roles_of(cell.recipe), cell.noise, cell.seed)
     settings = [part for setting in cell.settings for part in ("--set", setting)]
     command = ["lacuner", "train", "--recipe", cell.recipe, *options, "--seed", str(cell.seed), *settings]
     commands.append(f"OMP_NUM_THREADS=1 {shlex.join([*command, '--out', 'run'])}")

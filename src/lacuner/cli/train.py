@@ -45,6 +45,10 @@ def train(
     weak: Annotated[list[Path] | None, Option(metavar="FILE", help="Weak labels (incomplete). Repeatable.")] = None,
     gold: Annotated[list[Path] | None, Option(metavar="FILE", help="Gold annotations (complete). Repeatable.")] = None,
     dev: Dev = None,
+    unlabeled: Annotated[
+        list[Path] | None,
+        Option(metavar="FILE", help="More text for the recipes that use some (sst); labels are ignored. Repeatable."),
+    ] = None,
     dictionary: Annotated[
         list[Path] | None,
         Option(metavar="FILE", help="Gazetteer for the tagger. Default: the one that `annotate` used. Repeatable."),
@@ -78,7 +82,7 @@ def train(
     from lacuner.trainer.train import load_recipe_config
     from lacuner.trainer.train import train as train_documents
 
-    files = {"weak": weak, "gold": gold, "dev": [dev] if dev else None}
+    files = {"weak": weak, "gold": gold, "dev": [dev] if dev else None, "unlabeled": unlabeled}
     settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else []), *_start_setting(recipe, from_)]
     recipe_config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], config, settings)
     if getattr(recipe_config, "start", "") is None:  # it would continue another run; checked before anything is read

@@ -2,7 +2,8 @@
 
 A recipe is a module with `NEEDS` (the data it cannot do without; dev is optional, and it sees no other data), `GROUP`
 (`recommended`, `other methods`, `baselines` or `for experiments`) and `PAPER`, which `lacuner recipes` lists, `Config`
-and `train(splits, config, run) -> Tagger`. A recipe that calls `train_members` also has `train_member(splits, config,
+and `train(splits, config, run) -> Tagger`. A recipe with `UNLABELED = True` also uses unlabeled text, which may take
+the place of weak documents (`Splits.texts`). A recipe that calls `train_members` also has `train_member(splits, config,
 run, number)`, which child processes call. Its docstring has fixed headings, which `lacuner recipes NAME` shows.
 """
 

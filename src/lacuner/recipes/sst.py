@@ -1,18 +1,17 @@
 """Semi-supervised self-training: train on gold, pseudo-label the other texts, train on both.
 
-What it does: trains a model on gold, which then labels the texts of the weak documents; their own labels are ignored
-    (unsure spans stay unknown). Then it is trained on gold and these pseudo-labels together.
+What it does: trains a model on gold, which then labels the unlabeled texts and those of the weak documents, whose own
+    labels are ignored (unsure spans stay unknown). Then it is trained on gold and these pseudo-labels together.
 Assumes: that what the first model gets right outweighs what it gets wrong.
-Needs: weak, gold.
+Needs: weak, gold. Unlabeled text (`--unlabeled`) may take the place of weak documents, or come beside them.
 Costs: one training run on gold, and one on everything per round.
-Departs from the authors: it is a baseline; the texts are those of the weak documents, labeled or not.
+Departs from the authors: it is a baseline; the texts are those of all weak documents, labeled or not.
 Reference: Lee (2013), "Pseudo-label: the simple and efficient semi-supervised learning method for deep neural
     networks"; as a baseline in Jiang et al. (2021), "Named entity recognition with small strongly labeled and large
     weakly labeled data".
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pydantic import Field
 
@@ -29,6 +28,7 @@ from lacuner.training.steps import loss_step
 NEEDS = ("weak", "gold")
 GROUP = "baselines"
 PAPER = "Lee, 2013"
+UNLABELED = True
 
 
 class Config(RecipeConfig):
@@ -42,11 +42,10 @@ class Config(RecipeConfig):
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Train on `splits.gold` and the texts of `splits.weak`."""
+    """Train on `splits.gold` and on `splits.texts`."""
     gold = splits.gold or ()
     need_entities(gold)
-    # weak labels are ignored, but unsure spans are never negatives
-    texts = [replace(doc, spans=(), rejected=(), complete=False) for doc in splits.weak or ()]
+    texts = splits.texts
 
     def train_round(tagger: Tagger | None, pseudo: Sequence[Document], name: str) -> Tagger:
         # the labels are those of gold, but the encoder's vocabulary may come from all texts

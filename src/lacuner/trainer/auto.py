@@ -134,7 +134,7 @@ def choose_config_encoder(config: Config, splits: Splits, log: Callable[[str], N
 
 def _texts(splits: Splits) -> Iterator[Document]:
     weak = splits.weak.sample if isinstance(splits.weak, StoredDocuments) else splits.weak
-    return chain(weak or (), splits.gold or ())
+    return chain(weak or (), splits.gold or (), splits.unlabeled or ())
 
 
 def sample_documents(docs: Sequence[Document] | None, log: Callable[[str], None]) -> Sequence[Document] | None:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
@@ -60,10 +60,33 @@ class TrainingResult:
 
 
 def check_needs(recipe: str, roles: Iterable[str]) -> None:
-    """Raise an error if a recipe does not exist or lacks data that it needs."""
-    missing = [f"--{role}" for role in find_recipe(recipe).NEEDS if role not in set(roles)]
+    """Raise an error if a recipe does not exist, lacks data that it needs, or gets unlabeled text that it ignores."""
+    given, module = set(roles), find_recipe(recipe)
+    check_unlabeled(recipe, given)
+    options = {role: f"--{role}" for role in module.NEEDS if role not in given}
+    if uses_unlabeled(recipe) and "weak" in options:
+        options["weak"] = "--weak or --unlabeled"
+        if "unlabeled" in given:
+            del options["weak"]
+    missing = list(options.values())
     if missing:
         raise ConfigError(f"recipe `{recipe}` needs {' and '.join(missing)}")
+
+
+def uses_unlabeled(recipe: str) -> bool:
+    """Whether a recipe trains on unlabeled text; one that is not chosen yet (`auto`) will not.
+
+    >>> uses_unlabeled("sst"), uses_unlabeled("trust"), uses_unlabeled("auto")
+    (True, False, False)
+    """
+    return recipe in RECIPES and getattr(RECIPES[recipe], "UNLABELED", False)
+
+
+def check_unlabeled(recipe: str, roles: Iterable[str]) -> None:
+    """Raise an error if there is unlabeled text and the recipe does not use it."""
+    if "unlabeled" in roles and not uses_unlabeled(recipe):
+        users = ", ".join(name for name in RECIPES if uses_unlabeled(name))
+        raise ConfigError(f"recipe `{recipe}` does not use --unlabeled; these recipes do: {users}")
 
 
 def load_recipe_config(
@@ -71,7 +94,8 @@ def load_recipe_config(
 ) -> Config:
     """The settings of a recipe, the encoder's name included, checked before any data is read; for `auto`, raw."""
     if recipe == AUTO:
-        if not {"weak", "gold"} & set(roles):
+        check_unlabeled(recipe, roles := set(roles))
+        if not {"weak", "gold"} & roles:
             raise ConfigError("recipe `auto` needs --weak or --gold")
         auto = read_auto_settings(file, settings)
         parse_encoder_name(auto_encoder_name(auto))
@@ -114,11 +138,15 @@ def train(  # noqa: PLR0913
     docs_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
     check_needs(recipe, docs_by_role)
     module = RECIPES[recipe]
-    for role in [role for role in docs_by_role if role not in (*module.NEEDS, "dev")]:
+    for role in [role for role in docs_by_role if role not in (*module.NEEDS, "dev", "unlabeled")]:
         log(f"recipe `{recipe}` does not use --{role}; ignoring it")
         del docs_by_role[role]  # a recipe must never see data that its users would not have
     if "weak" in docs_by_role:
         docs_by_role["weak"] = load_if_needed(recipe, docs_by_role["weak"], log)
+    if "unlabeled" in docs_by_role:
+        docs_by_role["unlabeled"] = [
+            replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in docs_by_role["unlabeled"]
+        ]
     config = choose_config_encoder(config or module.Config(), Splits(**docs_by_role), log)
     data = {
         role: docs if isinstance(docs, StoredDocuments) else sort_documents(set_complete(docs, role in ("gold", "dev")))
@@ -146,7 +174,7 @@ def train(  # noqa: PLR0913
         if not is_first():
             return TrainingResult(tagger, run, None)
         issues = None
-        if "weak" in module.NEEDS:
+        if "weak" in data:
             issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, data["weak"])
             if not run.read_only:
                 write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")

@@ -102,7 +102,7 @@ class SpanHead(nn.Module):
         logits: Tensor
         if self.variant == "biaffine":
             ends = torch.stack([end[:, w : w + words] for w in range(first, last)], dim=2)
-            logits = ends @ start.unflatten(-1, (self.hidden + 1, 1 + len(self.labels)))
+            logits = ends @ start.reshape(*start.shape[:2], self.hidden + 1, 1 + len(self.labels))
             return logits
         if last - first == 1:
             hidden = (end[:, first : first + words] + start).unsqueeze(2)
