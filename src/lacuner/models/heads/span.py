@@ -7,8 +7,8 @@ What it does: the first layer of a feed-forward network over `[start; end; ...]`
     Yu et al.: `[s; 1]' U_c [e; 1]` for each class, with one hidden layer for start words and one for end words.
 Assumes: entities are not wider than the limit; `targets` counts those that are.
 Departs from the authors: dropout acts on word vectors, not on a copy per span (else spans could share nothing);
-    `width` has one hidden layer with ReLU, where NRCES does not say; `biaffine` has 96 hidden units (`head.hidden=150` is
-    theirs) and no LSTM between a transformer and the classifier.
+    `width` has one hidden layer with ReLU, where NRCES does not say; `biaffine` has 96 hidden units (theirs is
+    `head.hidden=150`) and no LSTM between a transformer and the classifier.
 Reference: Li et al. (2022), "Rethinking negative sampling for handling missing entity annotations";
     Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES); Yu et
     al. (2020), "Named entity recognition as dependency parsing" (biaffine).
