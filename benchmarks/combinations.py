@@ -75,7 +75,7 @@ def mark_removed_unsure(data: masked.Masked) -> list[Document]:
     config = load_config(two_step.Config, settings=_common_settings(data))
     with tempfile.TemporaryDirectory() as folder:
         explored = explore(docs, config, config.explore, Run(folder, {"seed": data.seed}))
-    removed = explored.likely_missing(config.explore, explored.missing_share(config.explore))
+    removed = explored.likely_missing(config.explore, explored.missing_share(config.explore), config.rank)
     unsure: list[list[Span]] = [[] for _ in docs]
     positions = np.stack(character_positions(docs, explored.weak.as_complete), axis=1)
     for number, start, end in positions[removed].tolist():

@@ -17,7 +17,7 @@ from lacuner.audit.filtered_tokens import FilteredTokens, audit_filtered_tokens
 from lacuner.config import load_config
 from lacuner.recipes.two_step import Config
 from lacuner.techniques.early_learning import explore
-from lacuner.techniques.label_removal import write_removed_tokens
+from lacuner.techniques.label_removal import write_removed
 from lacuner.training.run_folder import Run
 
 EPOCHS = 3
@@ -39,8 +39,8 @@ def explore_and_audit(data: masked.Masked, settings: Sequence[str]) -> FilteredT
     with tempfile.TemporaryDirectory() as folder:
         run = Run(folder, {"seed": data.seed})
         explored = explore(data.weak, config, EPOCHS, run)
-        removed = explored.likely_missing(EPOCHS, explored.missing_share(EPOCHS))
-        write_removed_tokens(run.folder, data.weak, explored.weak, explored.o_values, EPOCHS, removed)
+        removed = explored.likely_missing(EPOCHS, explored.missing_share(EPOCHS), config.rank)
+        write_removed(run.folder, data.weak, explored.weak, explored.ranking(config.rank), EPOCHS, removed)
         return audit_filtered_tokens(run.folder, data.gold)
 
 

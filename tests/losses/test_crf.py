@@ -73,6 +73,25 @@ def test_equals_brute_force(scheme, share, unknown):
         assert float(got[b]) == pytest.approx(want, abs=1e-9)
 
 
+@pytest.mark.parametrize("scheme", ["IO", "BIO", "BIOES"])
+def test_observed_keeps_the_tag_of_unknown_words_for_the_next_transition(scheme):
+    """The printed formula: one path above the line, without scores of removed words and of transitions into them."""
+    tags, scores = random_scores(scheme)
+    targets = legal_targets(scores, 0.5, 3)
+    free = torch.zeros_like(targets.known)
+    free[0, 1] = free[2, 2] = True  # unknown for another reason than removal: no tag was observed
+    targets = Targets(targets.labels.masked_fill(free, -1), targets.known & ~free, targets.weight)
+    got = log_likelihood(scores, targets, "observed")
+    for b, length in enumerate(LENGTHS):
+        observed = {t: int(targets.labels[b, t]) for t in range(length) if not free[b, t]}
+        skipped = {t for t in range(length) if not targets.known[b, t]}
+        paths = {path: path_score(scores, b, path, skipped) for path in product(range(len(tags)), repeat=length)}
+        agreeing = [value for path, value in paths.items() if all(path[t] == tag for t, tag in observed.items())]
+        want = log_partition(agreeing) - log_partition(list(paths.values())) if len(skipped) < length else 0.0
+        assert float(got[b]) == pytest.approx(want, abs=1e-9)
+    assert (got <= log_likelihood(scores, targets, "drop") + 1e-9).all(), "which sums over the tags of unknown words"
+
+
 def test_partial_with_everything_known_is_the_crf():
     for seed in range(5):
         _, scores = random_scores("BIOES", seed, labels=("X", "Y"))
@@ -85,12 +104,12 @@ def test_partial_with_everything_known_is_the_crf():
             following = torch.logsumexp(alpha[:, :, None] + scores.transitions, 1) + scores.logits[:, t]
             alpha = torch.where(mask[:, t, None], following, alpha)
         ordinary = above - torch.logsumexp(alpha + scores.end, 1)
-        for unknown in ("marginal", "drop"):
+        for unknown in ("marginal", "drop", "observed"):
             assert torch.allclose(log_likelihood(scores, targets, unknown), ordinary, atol=1e-6)
             assert (log_likelihood(scores, everything, unknown) == 0).all()
 
 
-@pytest.mark.parametrize("unknown", ["marginal", "drop"])
+@pytest.mark.parametrize("unknown", ["marginal", "drop", "observed"])
 def test_gradient(unknown):
     _, scores = random_scores("BIO")
     targets = legal_targets(scores, 0.5, 1)
@@ -113,9 +132,10 @@ def test_padding_unknown_sentences_and_dropped_words_have_no_gradient():
     with_gradient = CRFScores(logits, scores.transitions, scores.start, scores.end, scores.mask)
     crf_loss(with_gradient, Targets(targets.labels, known, targets.weight)).sum().backward()
     assert (logits.grad[~scores.mask] == 0).all() and (logits.grad[2] == 0).all() and (logits.grad[0] != 0).any()
-    logits.grad = None
-    crf_loss(with_gradient, Targets(targets.labels, known, targets.weight), "drop").sum().backward()
-    assert (logits.grad[~(known & scores.mask)] == 0).all() and (logits.grad != 0).any()
+    for unknown in ("drop", "observed"):
+        logits.grad = None
+        crf_loss(with_gradient, Targets(targets.labels, known, targets.weight), unknown).sum().backward()
+        assert (logits.grad[~(known & scores.mask)] == 0).all() and (logits.grad != 0).any()
 
 
 def test_a_confident_mistake_still_has_a_gradient():

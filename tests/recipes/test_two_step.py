@@ -20,9 +20,10 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError, CorpusError, ModelFileError
 from lacuner.evaluate import score
+from lacuner.models.heads.span import SpanHead
 from lacuner.models.targets import CorpusTargets
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import RECIPES, two_step
+from lacuner.recipes import RECIPES, negative_sampling, two_step
 from lacuner.techniques import early_learning
 from lacuner.techniques.early_learning import Exploration, explore, labeled_share, score_o, smallest_values
 from lacuner.trainer.train import train
@@ -180,7 +181,7 @@ def test_without_sampling_there_is_no_non_entity(weak: list[Document], tmp_path:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("removed", ["marginal", "drop"])
+@pytest.mark.parametrize("removed", ["marginal", "drop", "observed"])
 def test_removed_words_of_a_crf(
     removed: str, weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +195,36 @@ def test_removed_words_of_a_crf(
     monkeypatch.setattr(two_step, "crf_loss", spy)
     result = train("two_step", Splits(weak=weak), tmp_path, config("head.kind=crf", f"removed={removed}"))
     assert seen == {removed} and result.tagger.labels
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_a_span_head_removes_spans_and_samples_negatives(
+    rate: float, weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    negatives: list[torch.Tensor] = []
+    sample = negative_sampling.sample_negatives
+
+    def spy(candidates: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+        negatives.append(candidates)
+        return sample(candidates, counts)
+
+    monkeypatch.setattr(negative_sampling, "sample_negatives", spy)
+    seen = Seen(monkeypatch)
+    settings = config("head.kind=span", "remove=0.002", f"sample={rate}", "explore=1", "train.budget=100000")
+    tagger = two_step.train(Splits(weak=sort_documents(weak)), settings, Run(tmp_path, {"seed": 1}))
+    everything = seen.known[0]
+    unlabeled = int((everything & (seen.labels[0] == 0)).sum())
+    count = ceil(0.002 * unlabeled)
+    if rate:
+        assert len(negatives) == 2 and all(int(drawn.sum()) == unlabeled - count for drawn in negatives)
+    else:
+        assert not negatives and int((everything & ~seen.known[-1]).sum()) == count, "all others are O"
+    rows = [json.loads(line) for line in (tmp_path / "removed.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = {doc.id: doc.text for doc in weak}
+    assert len(rows) == count and all(texts[r["document"]][r["start"] : r["end"]] == r["text"] for r in rows)
+    assert isinstance(tagger.model.head, SpanHead)
+    with pytest.raises(ModelFileError, match="token or CRF head"):
+        audit_filtered_tokens(tmp_path, weak)
 
 
 @pytest.mark.integration
@@ -258,10 +289,10 @@ def searched(score: Callable[[two_step.Choice], float]) -> tuple[two_step.Choice
 
 def test_a_search_changes_one_setting_at_a_time() -> None:
     best, tried = searched(lambda choice: choice.remove + choice.sample - choice.explore)
-    assert best == two_step.Choice(1, 0.2, 0.3) and len(tried) == 6 and tried[0] == two_step.Choice(3, 0.1, 0.1)
+    assert best == two_step.Choice(1, 0.2, 0.3) and len(tried) == 7 and tried[0] == two_step.Choice(3, 0.1, 0.1)
     best, tried = searched(lambda choice: -abs(choice.remove - 0.1) - choice.sample + choice.explore)
     assert best == two_step.Choice(3, 0.1, 0.0)
-    assert len(set(tried)) == 6
+    assert len(set(tried)) == 7 and {choice.sample for choice in tried} == {0.0, 0.1, 0.2, 0.3}, "the paper's rates"
 
 
 @pytest.mark.integration
@@ -272,7 +303,7 @@ def test_a_search_reuses_the_exploration(
     train("two_step", Splits(weak=weak, dev=gold), tmp_path / "a", config("search=true", "explore=1"))
     stages = {str(file.parent.relative_to(tmp_path / "a" / "stages")) for file in tmp_path.rglob("state.json")}
     assert {"explore", "explore/1", "explore/2", "explore/3", "train", "search/0"} <= stages
-    assert 3 <= len([stage for stage in stages if stage.startswith("search/")]) == retrain.times - 1 <= 6
+    assert 3 <= len([stage for stage in stages if stage.startswith("search/")]) == retrain.times - 1 <= 7
     train("two_step", Splits(weak=weak), tmp_path / "b", config("search=true", "explore=1"))
     left = {file.name for file in (tmp_path / "b" / "stages").iterdir()}
     assert left == {"explore", "train"}, "without dev nothing is searched"
@@ -287,7 +318,7 @@ class Counted:
         return self.function(*args)
 
 
-@pytest.mark.parametrize("recipe", ["two_step", "weighted_partial", "pu"])
+@pytest.mark.parametrize("recipe", ["weighted_partial", "pu"])
 def test_span_heads_are_refused(recipe: str) -> None:
     with pytest.raises(ConfigError, match=r"head\.kind"):
         load_config(RECIPES[recipe].Config, settings=["head.kind=span"])

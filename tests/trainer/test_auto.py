@@ -9,10 +9,18 @@ from typing import Any
 import pytest
 import torch
 
-from lacuner.advice import Advice
+from lacuner.advice import Advice, DataProfile, advise
+from lacuner.advice.profile import size_of
 from lacuner.api import train as train_by_api
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError, TrainingError
+from lacuner.models.config import EncoderConfig
+from lacuner.models.encoders import open_encoder
+from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
+from lacuner.models.heads import build_head
+from lacuner.models.model import Model
+from lacuner.models.storage import save
+from lacuner.models.tagger import Tagger
 from lacuner.noise import Noise, corrupt
 from lacuner.trainer import auto
 from lacuner.trainer.auto import AUTO, AutoSettings
@@ -160,6 +168,21 @@ def test_the_encoder_has_a_say(tmp_path: Path) -> None:
         (AutoSettings(settings=("train.epochs=2",)), "auto"),
     ):
         assert auto.auto_encoder_name(asked) == name
+
+
+@pytest.mark.parametrize("pretrained", [False, True])
+def test_a_run_whose_encoder_comes_from_pretraining_counts_as_pretrained(pretrained: bool, tmp_path: Path) -> None:
+    encoder: Any = TinyEncoder(TinyConfig(pretrained=pretrained))
+    for number in range(2):  # the second run begins with the encoder of the first
+        head = build_head({"kind": "span", "labels": ["LOC"], "widths": 2}, encoder.width)
+        save(Tagger(Model(encoder, head)), tmp_path / str(number))
+        name = f"run:{tmp_path / str(number)}"
+        assert auto.names_pretrained(name, Splits(weak=WEAK)) is pretrained
+        encoder = open_encoder(EncoderConfig(name=name), WEAK)
+    wrong = DataProfile(weak=size_of(WEAK), dev=size_of(DEV), reference="dev", missing_rate=0.5, precision=0.5)
+    assert advise(wrong, auto.names_pretrained(name, Splits(weak=WEAK))).recipe == (
+        "roster" if pretrained else "ensemble"
+    )
 
 
 @pytest.mark.integration

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from lacuner.advice.entity_ratio import EntityRatio, entity_width, estimate_entity_ratio, ratio_from_capitals
 from lacuner.advice.mentions import (
     Share,
     agreement,
@@ -112,6 +113,10 @@ class DataProfile:
     """Share of dev documents whose text is also in weak; they are not used."""
     reference_gaps: float | None = None
     """Unlabeled mentions of labeled names in gold and dev, if there are too many for complete data."""
+    entity_ratio: EntityRatio | None = None
+    """Share of the weak documents' words that belong to entities, from gold and dev, or from capital letters."""
+    entity_width: float | None = None
+    """Mean number of words of a labeled entity, in weak or else in gold."""
 
     @property
     def comparable(self) -> bool:
@@ -163,8 +168,12 @@ def profile(
         weak_complete=all(doc.complete for doc in weak),
         unlabeled_mentions=unlabeled_share(count_mentions(labels, weak)),
         type_conflicts=conflicting_share(labels),
+        entity_width=entity_width(weak),
     )
-    return _compare(data, weak, complete_gold, [doc for doc in complete_dev if doc.text not in weak_texts])
+    data = _compare(data, weak, complete_gold, [doc for doc in complete_dev if doc.text not in weak_texts])
+    if data.reference_gaps is not None:
+        return replace(data, entity_ratio=ratio_from_capitals(weak))
+    return replace(data, entity_ratio=estimate_entity_ratio(weak, complete_gold, complete_dev))
 
 
 def size_of(docs: Iterable[Document]) -> Size:

@@ -67,7 +67,8 @@ def audit_filtered_tokens(run_folder: str | PathLike[str], gold: Iterable[Docume
         document, start, end = arrays["document"], arrays["start"], arrays["end"]
         epochs, values, removed, texts = (arrays[name] for name in ("epochs", "values", "removed", "texts"))
     except FileNotFoundError as error:
-        raise ModelFileError("this is not a run of two_step: it has no O-values", file=run_folder) from error
+        problem = "this is not a run of two_step with a token or CRF head: it has no O-values"
+        raise ModelFileError(problem, file=run_folder) from error
     except (OSError, KeyError, SafetensorError) as error:
         raise ModelFileError("the O-values of this run cannot be read", file=path) from error
     docs = sort_documents(gold)

@@ -115,6 +115,9 @@ def _profile_rows(profile: DataProfile) -> Iterator[tuple[str, str]]:
         yield "estimated precision of the labels", f"{100 * profile.precision:.0f} % (from {profile.reference})"
     if profile.missing_rate is not None:
         yield "estimated missing entities", f"{100 * profile.missing_rate:.0f} % (from {profile.reference})"
+    if (ratio := profile.entity_ratio) is not None:
+        interval = f"{100 * ratio.low:.1f} to {100 * ratio.high:.1f} %, from {ratio.source}"
+        yield "estimated share of words in entities", f"{100 * ratio.value:.1f} % ({interval})"
     if profile.missing_kind is not None:
         kinds = {"names": "all mentions of some names", "mentions": "some mentions of all names"}
         yield "what is missing", kinds[profile.missing_kind]

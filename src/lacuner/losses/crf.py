@@ -10,7 +10,7 @@ def crf_loss(scores: CRFScores, targets: Targets, unknown: Unknown = "marginal")
     """Negative log-likelihood of the known words, one number per sentence.
 
     What it does: marginalises over all tag sequences that agree with the known words (`marginal`), or drops the scores
-        of unknown words (`drop`). A sentence has the mean weight of its known words.
+        of unknown words (`drop`, `observed`). A sentence has the mean weight of its known words.
     Assumes: known labels are right, and some O are known.
     Departs from the authors: weights are ours. Soft labels are refused: the sum over sequences has no place for them.
     Reference: Tsuboi et al. (2008), "Training conditional random fields using incomplete annotations".

@@ -96,12 +96,12 @@ class TokenHeadConfig(HeadConfig):
 
 
 class AngleHeadConfig(HeadConfig):
-    """Settings of a head that tags words, with angle-based output by default (two-step learning)."""
+    """Settings of two-step learning's head, with angle-based output where it tags words."""
 
-    kind: Literal["token", "crf"] = "token"
-    """Head: token classifier or CRF."""
-    angle: bool = True
-    """Angle-based output layer of two-step learning."""
+    kind: Literal["token", "crf", "span"] = "token"
+    """Head: token classifier, CRF or span classifier."""
+    angle: Annotated[bool, _TAGS] = True
+    """`token`, `crf`: angle-based output layer of two-step learning."""
 
 
 class EntityTypeHeadConfig(HeadConfig):

@@ -18,6 +18,7 @@ Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import NamedTuple
@@ -33,21 +34,22 @@ from lacuner.models.heads import build_head
 from lacuner.models.heads.crf import Unknown
 from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
+from lacuner.recipes import negative_sampling
 from lacuner.sampling.non_entity_spans import sample_non_entity_spans
-from lacuner.techniques.early_learning import Exploration, explore
-from lacuner.techniques.label_removal import write_removed_tokens
+from lacuner.techniques.early_learning import Exploration, Rank, explore
+from lacuner.techniques.label_removal import write_removed
 from lacuner.training.config import RecipeConfig, TrainConfig
 from lacuner.training.dataset import TrainingSet
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, StageResult, new_model, train_stage
-from lacuner.training.steps import Step, loss_step, supervised_loss
+from lacuner.training.steps import MakeStep, Step, loss_step, supervised_loss
 
 NEEDS = ("weak",)
 GROUP = "other methods"
 PAPER = "Zhang et al., 2024"
 SEARCH_EPOCHS = 3
 """Number of exploration epochs that a search considers."""
-MAX_CHOICES = 6
+MAX_CHOICES = 7
 """Number of choices that a search tries at most."""
 
 
@@ -59,6 +61,8 @@ class Config(RecipeConfig):
     """Epochs of exploration (the paper's n)."""
     each_epoch: bool = False
     """Record O-values after each exploration epoch, for the plots of `lacuner audit removed`."""
+    rank: Rank = "o_value"
+    """What ranks the unlabeled tokens: `o_value`, the score that the model gives O, or `o_prob`, its probability."""
     remove: float | None = Field(None, ge=0, lt=1)
     """Share of the unlabeled tokens to remove (lambda); by default estimated from the exploration."""
     sample: float = Field(0.1, ge=0, le=1)
@@ -66,9 +70,10 @@ class Config(RecipeConfig):
     complete: float = Field(0.8, gt=0, le=1)
     """Estimated labeled share from which labels count as complete: no non-entity spans, and no removal by estimate."""
     removed: Unknown = "marginal"
-    """Treatment of removed tokens by a CRF: any tag (`marginal`), or taken out of the chain (`drop`)."""
+    """Treatment of removed tokens by a CRF: any tag (`marginal`), taken out of the chain (`drop`), or taken out except
+    that the transition from O to the next tag counts (`observed`)."""
     search: bool = False
-    """Whether to choose `explore`, `remove` and `sample` on dev, by at most six runs of half the epochs."""
+    """Whether to choose `explore`, `remove` and `sample` on dev, by at most seven runs of half the epochs."""
 
 
 class Choice(NamedTuple):
@@ -100,12 +105,14 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
             return _retrain(splits, config, run, exploration, candidate, half, f"search/{number}").dev_f1
 
         choice = search(choice, dev_f1)
-    removed = exploration.likely_missing(choice.explore, choice.remove)
+    removed = exploration.likely_missing(choice.explore, choice.remove, config.rank)
+    spans = config.head.kind == "span"
     run.log(
-        f"two_step: removing {removed.sum():,} of {int(exploration.weak.unlabeled.sum()):,} unlabeled tokens after "
-        f"{choice.explore} epochs; {choice.sample:g} non-entity spans per word"
+        f"two_step: removing {removed.sum():,} of {int(exploration.weak.unlabeled.sum()):,} unlabeled "
+        f"{'spans' if spans else 'tokens'} after {choice.explore} epochs; {choice.sample:g} "
+        f"{'negatives' if spans else 'non-entity spans'} per word"
     )
-    write_removed_tokens(run.folder, docs, exploration.weak, exploration.o_values, choice.explore, removed)
+    write_removed(run.folder, docs, exploration.weak, exploration.ranking(config.rank), choice.explore, removed)
 
     # step 2: train from fresh weights
     return Tagger(_retrain(splits, config, run, exploration, choice, config.train, "train").model)
@@ -115,23 +122,38 @@ def _retrain(
     splits: Splits, config: Config, run: Run, exploration: Exploration, choice: Choice, train: TrainConfig, name: str
 ) -> StageResult:
     """Train from fresh weights without the removed tokens, with new non-entity spans in each epoch."""
-    explored = exploration.weak.as_complete
     model = new_model(config, splits.weak or (), run)
-    if choice.sample:
+    if choice.sample and config.head.kind != "span":
         model.head = build_head({**model.head.config(), "non_entity": True}, model.encoder.width)
+    explored = exploration.weak.as_complete
     targets = model.head.targets(explored.sentences.annotations(), Lost())
     data = TrainingSet(model, explored.sentences, explored.features, targets)
-    removed = exploration.likely_missing(choice.explore, choice.remove)
-    data.targets.known[torch.from_numpy(removed)] = False
+    removed = torch.from_numpy(exploration.likely_missing(choice.explore, choice.remove, config.rank))
+    if config.head.kind == "crf" and config.removed == "observed":
+        targets.labels[~targets.known] = -1  # these were never O, so they may have any tag
+    targets.known[removed] = False
+    if config.head.kind == "span" and choice.sample:
+        annotated = replace(exploration.weak.as_annotated, model=model)
+        weak = replace(exploration.weak, as_annotated=annotated, unlabeled=exploration.weak.unlabeled & ~removed)
+        make_step: MakeStep = partial(
+            negative_sampling.sampling_step, weak, negative_sampling.Config(rate=choice.sample)
+        )
+    else:
+        make_step = _token_steps(data, config, choice.sample)
+    return train_stage(data, make_step, train, run, Selection(splits.dev, config.head.threshold), name)
+
+
+def _token_steps(data: TrainingSet, config: Config, rate: float) -> MakeStep:
+    """The steps of each epoch: the remaining O are trained, and `rate` sampled non-entity spans per word."""
     loss = partial(crf_loss, unknown=config.removed) if config.head.kind == "crf" else supervised_loss
-    resample = _non_entity_sampler(data, choice.sample) if choice.sample else None
+    resample = _non_entity_sampler(data, rate) if rate else None
 
     def make_step(epoch: int) -> Step:
         if resample is not None:
             resample()
         return loss_step(data, loss)
 
-    return train_stage(data, make_step, train, run, Selection(splits.dev), name)
+    return make_step
 
 
 def _non_entity_sampler(data: TrainingSet, rate: float) -> Callable[[], None]:
@@ -150,12 +172,12 @@ def _non_entity_sampler(data: TrainingSet, rate: float) -> Callable[[], None]:
 
 
 def search(first: Choice, score: Callable[[Choice, int], float]) -> Choice:
-    """The best of at most six choices, changing one setting at a time; `score` gets a choice and its number.
+    """The best of at most seven choices, changing one setting at a time; `score` gets a choice and its number.
 
     First the share of removed tokens, which matters most; then the sampling rate; last the exploration epochs.
     """
     best, scores = first, {first: score(first, 0)}
-    rates = [rate for rate in (0.0, 0.1, 0.3) if rate != first.sample][:2]
+    rates = [rate for rate in (0.0, 0.1, 0.2, 0.3) if rate != first.sample][:3]
     for setting, values in (
         ("remove", [first.remove / 2, min(first.remove * 2, 0.9)]),
         ("sample", rates),

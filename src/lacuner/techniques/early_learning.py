@@ -7,7 +7,7 @@ the score of O is visibly lower at the tokens of unlabeled entities than at toke
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -28,23 +28,28 @@ BATCH_SCALE, RATE_SCALE = 2, 1.5
 """Batch size and learning rate of the exploration, relative to the defaults."""
 
 OScores = dict[str, Tensor]
-"""For every word of the corpus: `logit`, the score of O (its O-value), and `prob`, the probability of O."""
+"""For every position of the corpus: `logit`, the score of O (its O-value), and `prob`, the probability of O."""
+Rank = Literal["o_value", "o_prob"]
+"""What ranks unlabeled positions: the score that the model gives O, or the probability of O."""
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """Weak data and the O-scores that a briefly trained model assigns to it, by number of epochs."""
+    """Weak data and the O-scores that a briefly trained model assigns to it, by number of epochs.
+
+    A position is a word, `[words]`, or with a span head a span, `[words, widths]`.
+    """
 
     weak: WeakTrainingSet
     o_scores: dict[int, OScores]
 
-    @property
-    def o_values(self) -> dict[int, np.ndarray]:
-        """The O-values of every word, `[words]`, by number of epochs."""
-        return {epoch: scores["logit"].numpy() for epoch, scores in self.o_scores.items()}
+    def ranking(self, rank: Rank) -> dict[int, np.ndarray]:
+        """What ranks the positions, by number of epochs: the lower, the more likely it is an unlabeled entity."""
+        name = "logit" if rank == "o_value" else "prob"
+        return {epoch: scores[name].numpy() for epoch, scores in self.o_scores.items()}
 
     def missing_share(self, epoch: int) -> float:
-        """Estimated share of the unlabeled tokens that belong to entities, from weak labels alone.
+        """Estimated share of the unlabeled positions that belong to entities, from weak labels alone.
 
         If a share `c` of the entity tokens is labeled, an unlabeled token that the model takes for labeled with
         probability `p` belongs to an entity with probability `(1 - c) / c * p / (1 - p)` (Elkan and Noto, 2008).
@@ -59,9 +64,9 @@ class Exploration:
         """Estimated share of the entity tokens that carry a label."""
         return labeled_share(self.o_scores[epoch]["prob"], self.weak.labeled)
 
-    def likely_missing(self, epoch: int, share: float) -> np.ndarray:
-        """Mask of the given share of the unlabeled tokens: those with the smallest O-values."""
-        return smallest_values(self.o_values[epoch], self.weak.unlabeled.numpy(), share)
+    def likely_missing(self, epoch: int, share: float, rank: Rank) -> np.ndarray:
+        """Mask of the given share of the unlabeled positions: those that rank lowest."""
+        return smallest_values(self.ranking(rank)[epoch], self.weak.unlabeled.numpy(), share)
 
 
 def explore(
@@ -105,7 +110,7 @@ def _fewer_larger_steps(train: TrainConfig, model: Model, features: Features) ->
 
 
 def score_o(model: Model, features: Features) -> OScores:
-    """The logit and the probability of O for every word of a prepared corpus."""
+    """The logit and the probability of O for every word or span of a prepared corpus."""
 
     def extract(scores: Any) -> Tensor:
         probs = tag_marginals(scores) if isinstance(scores, CRFScores) else scores.logits.softmax(dim=-1)
@@ -123,8 +128,8 @@ def smallest_values(values: np.ndarray, candidates: np.ndarray, share: float) ->
     """
     positions = np.flatnonzero(candidates)
     count = ceil(share * len(positions) - 1e-9)  # rounding must not turn a whole number into the next one
-    mask = np.zeros(len(values), dtype=bool)
-    mask[positions[np.argsort(values[positions], kind="stable")[:count]]] = True
+    mask = np.zeros(values.shape, dtype=bool)
+    mask.flat[positions[np.argsort(values.flat[positions], kind="stable")[:count]]] = True
     return mask
 
 

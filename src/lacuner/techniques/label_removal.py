@@ -54,34 +54,39 @@ def _entity_and_type_probabilities(scores: EntityTypeScores | SpanScores) -> Ten
     return torch.cat([joint.entity.sigmoid().unsqueeze(-1), joint.types.softmax(dim=-1)], dim=-1)
 
 
-def write_removed_tokens(
+def write_removed(
     folder: Path,
     docs: Sequence[Document],
     weak: WeakTrainingSet,
-    o_values: Mapping[int, np.ndarray],
+    ranking: Mapping[int, np.ndarray],
     epoch: int,
     removed: np.ndarray,
 ) -> None:
-    """Write the tokens that two-step learning removed as spans, and the O-values of all unlabeled tokens.
+    """Write what two-step learning removed as spans and, of tokens, the values that ranked all unlabeled ones.
 
-    `o_values` `[words]` are given by the number of epochs after which they were recorded; those of `epoch` decided. A
-    span's score is the smallest O-value of its tokens: the lower, the more likely it is an unlabeled entity.
+    `ranking` has what ranks the positions, `[words]` or `[words, widths]`, by the number of epochs after which it was
+    recorded; that of `epoch` decided. The lower a span's score, the more likely it is an unlabeled entity; the score of
+    a run of tokens is their lowest.
     """
-    data, unlabeled = weak.as_complete, weak.unlabeled.numpy()
-    document, start, end = character_positions(docs, data)
-    columns = {
-        "document": document[unlabeled],
-        "start": start[unlabeled],
-        "end": end[unlabeled],
-        "removed": removed[unlabeled],
-        "values": np.stack(list(o_values.values()))[:, unlabeled],
-    }
-    tensors = {name: torch.from_numpy(np.ascontiguousarray(column)) for name, column in columns.items()}
-    tensors |= {"texts": text_hashes(docs), "epochs": torch.tensor(list(o_values))}
-    with atomic_write(folder / VALUES) as stream:
-        stream.write(save_tensors(tensors))
-    first, last = runs(removed, data.targets.offsets)
-    lowest = span_minimum(o_values[epoch], first, last)
+    document, start, end = character_positions(docs, weak.as_complete)
+    if removed.ndim > 1:
+        first, width = np.nonzero(removed)
+        last, lowest = first + width + 1, ranking[epoch][removed]
+    else:
+        first, last = runs(removed, weak.as_complete.targets.offsets)
+        lowest = span_minimum(ranking[epoch], first, last)
+        unlabeled = weak.unlabeled.numpy()
+        columns = {
+            "document": document[unlabeled],
+            "start": start[unlabeled],
+            "end": end[unlabeled],
+            "removed": removed[unlabeled],
+            "values": np.stack(list(ranking.values()))[:, unlabeled],
+        }
+        tensors = {name: torch.from_numpy(np.ascontiguousarray(column)) for name, column in columns.items()}
+        tensors |= {"texts": text_hashes(docs), "epochs": torch.tensor(list(ranking))}
+        with atomic_write(folder / VALUES) as stream:
+            stream.write(save_tensors(tensors))
     spans = zip(document[first], start[first], end[last - 1], lowest, strict=True)
     issues = [Disagreement("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
     write_label_issues(sorted(issues, key=lambda issue: issue.span.score or 0.0), folder / REMOVED)

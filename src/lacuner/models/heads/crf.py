@@ -4,13 +4,16 @@ What it does: scores tag sequences; transitions that the scheme forbids are impo
     the probability of all tag sequences that agree with its known words. With every word known that is the ordinary
     CRF, with none it is 1.
 Assumes: known labels are right. Trained on entities alone it predicts too many: it needs some words known to be O.
-Departs from the authors: `drop` is our reading of a damaged formula in the two-step paper: the emission of an unknown
-    word and the transition into it count zero in numerator and denominator.
+Departs from the authors: `drop` and `observed` are two readings of a damaged formula in the two-step paper. In both the
+    emission of an unknown word and the transition into it count zero in numerator and denominator. With `drop` the
+    numerator sums over all tags of the unknown word; with `observed` it has the tag O that the word was given, so the
+    transition from O to the next tag counts.
 Reference: Tsuboi et al. (2008), "Training conditional random fields using incomplete annotations"; Greenberg et al.
     (2018), "Marginal likelihood training of BiLSTM-CRF for biomedical named entity recognition".
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +31,7 @@ from lacuner.models.types import Annotation, CRFScores, DecodedSpans, Targets
 IMPOSSIBLE = -1e30
 """Lower than any sum of scores, but finite, so that no gradient is NaN."""
 
-Unknown = Literal["marginal", "drop"]
+Unknown = Literal["marginal", "drop", "observed"]
 
 
 class CRFHead(nn.Module):
@@ -88,11 +91,15 @@ class CRFHead(nn.Module):
 
 
 def log_likelihood(scores: CRFScores, targets: Targets, unknown: Unknown = "marginal") -> Tensor:
-    """Log probability of the known words, one number per sentence; exactly 0 where no word is known."""
-    known, allowed = targets.known & scores.mask, allowed_tags(scores, targets)
+    """Log probability of the known words, one number per sentence; exactly 0 where no word is known.
+
+    For `observed`, unknown words have the tag that they were given as label, or -1.
+    """
+    known = targets.known & scores.mask
+    allowed = allowed_tags(scores, replace(targets, known=targets.labels >= 0) if unknown == "observed" else targets)
     # numerator and denominator in one pass: half as many steps through time
     both = torch.cat([scores.logits, scores.logits]), torch.cat([scores.mask, scores.mask])
-    skipped = torch.cat([~known, ~known]) if unknown == "drop" else None
+    skipped = None if unknown == "marginal" else torch.cat([~known, ~known])
     numerator, denominator = log_partition(
         scores, *both, torch.cat([allowed, torch.ones_like(allowed)]), skipped
     ).chunk(2)

@@ -1,0 +1,199 @@
+"""The entity ratio: which share of the words belongs to entities, with an interval and where it comes from.
+
+Recipes that correct for missing labels need it. Complete documents of the same kind tell it best. Without any there are
+three estimates, from what the weak labels and the text show. Each function returns None if its data cannot tell.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from lacuner.corpus.words import words_of
+from lacuner.data import Document, labels_of, sort_spans
+
+MIN_ENTITIES = 20
+"""Entities that complete documents must have to tell the ratio."""
+NORMAL = 1.645
+"""Standard errors on either side of a 90 % interval."""
+MIN_CAPITALS = 0.6
+"""Share of the labeled words that begin with a capital letter, from which on capitals tell anything: 0.81 to 0.92 in
+Wikigold, WNUT-17 and the demo corpus, 0.12 in BC5CDR, whose entities are chemicals and diseases."""
+CAPITALS_ARE_NAMES = 0.25
+"""Share of the capitalised words inside sentences that belong to entities, at least: 0.26 in WNUT-17 (tweets), 0.87 in
+Wikigold, 0.84 in the demo corpus."""
+_ENDS_SENTENCE = frozenset(".!?:\"'`“”„«»…") | {"``", "''"}
+
+
+@dataclass(frozen=True)
+class EntityRatio:
+    """The share of words that belong to entities, with a 90 % interval.
+
+    >>> EntityRatio(0.1, 0.08, 0.12, "dev", {"PER": 0.1}).describe()
+    '10.0 % of the words belong to entities (8.0 to 12.0 %, from dev)'
+    """
+
+    value: float
+    low: float
+    high: float
+    source: str
+    """Where it comes from: `dev`, `gold`, `hidden names`, `label counts`, `capitals`, or `given`."""
+    by_label: Mapping[str, float]
+    """The share of each label; they add up to `value`."""
+
+    def describe(self) -> str:
+        """The ratio, its interval and its source, as a sentence without full stop."""
+        interval = "given" if self.source == "given" else f"{_percent(self.low, self.high)}, from {self.source}"
+        return f"{_percent(self.value)} of the words belong to entities ({interval})"
+
+
+def _percent(*shares: float) -> str:
+    return " to ".join(f"{100 * share:.1f}" for share in shares) + " %"
+
+
+def entity_ratio(docs: Iterable[Document], labels: Collection[str]) -> float:
+    """The share of words that belong to entities with one of these labels.
+
+    >>> from lacuner.data import Span
+    >>> entity_ratio([Document("1", "Mara left Halden .", spans=(Span(0, 4, "PER"), Span(10, 16, "LOC")))], ["PER"])
+    0.25
+    """
+    words, counts = 0, Counter[str]()
+    for doc in docs:
+        words += len(words_of(doc))
+        counts += _count_entity_words(doc, labels)
+    return counts.total() / max(words, 1)
+
+
+def _count_entity_words(doc: Document, labels: Collection[str]) -> Counter[str]:
+    """Number of words in entities of each label; a word in several entities counts for the first."""
+    words = words_of(doc)
+    ends = [end for _, end in words]
+    label_of: dict[int, str] = {}
+    for span in sort_spans(doc.spans):
+        if span.label in labels:
+            for at in _words_in(words, ends, span.start, span.end):
+                label_of.setdefault(at, span.label)
+    return Counter(label_of.values())
+
+
+def _words_in(words: Sequence[tuple[int, int]], ends: Sequence[int], start: int, end: int) -> range:
+    """The words that share a character with a span; `ends` are the ends of the words."""
+    first = last = bisect_right(ends, start)
+    while last < len(words) and words[last][0] < end:
+        last += 1
+    return range(first, last)
+
+
+def entity_width(docs: Iterable[Document]) -> float | None:
+    """Mean number of words of an entity; None if there is none.
+
+    >>> from lacuner.data import Span
+    >>> entity_width([Document("1", "Mara Teel left Halden", spans=(Span(0, 9, "PER"), Span(15, 21, "LOC")))])
+    1.5
+    """
+    entities = words = 0
+    for doc in docs:
+        own = words_of(doc)
+        ends = [end for _, end in own]
+        entities += len(doc.spans)
+        words += sum(len(_words_in(own, ends, span.start, span.end)) for span in doc.spans)
+    return words / entities if entities else None
+
+
+def estimate_entity_ratio(
+    weak: Sequence[Document], gold: Sequence[Document] | None = None, dev: Sequence[Document] | None = None
+) -> EntityRatio | None:
+    """What can be told without training: from gold and dev, or else from capital letters.
+
+    Incomplete documents of gold and dev do not count, nor do documents of dev whose text is also in weak.
+    """
+    texts = {doc.text for doc in weak} if dev else set()
+    parts = {
+        "gold": [doc for doc in gold or () if doc.complete is not False],
+        "dev": [doc for doc in dev or () if doc.complete is not False and doc.text not in texts],
+    }
+    source = " and ".join(name for name, docs in parts.items() if docs)
+    ratio = ratio_from_complete(weak, [*parts["gold"], *parts["dev"]], source) if source else None
+    return ratio_from_capitals(weak) if ratio is None else ratio
+
+
+def ratio_from_complete(
+    weak: Sequence[Document], complete: Sequence[Document], source: str = "dev"
+) -> EntityRatio | None:
+    """The ratio in complete documents, if they are of the same kind as the weak ones.
+
+    The interval is that of the weak texts: it allows for the chance in both. A label that the complete documents lack
+    gets its share in the weak labels, divided by the share of the other labels that are there.
+
+    >>> from lacuner.data import Span
+    >>> doc = Document("1", "Mara left Halden .", spans=(Span(0, 4, "PER"), Span(10, 16, "LOC")))
+    >>> ratio_from_complete([doc], 20 * [doc]).value
+    0.5
+    """
+    labels = set(labels_of(weak))
+    counts = [_count_entity_words(doc, labels) for doc in complete]
+    entities = sum(span.label in labels for doc in complete for span in doc.spans)
+    lengths = np.array([len(words_of(doc)) for doc in complete], dtype=float)
+    if entities < MIN_ENTITIES or not lengths.sum():
+        return None
+    totals = sum(counts, Counter[str]())
+    words = lengths.sum()
+    by_label = {label: totals[label] / words for label in sorted(labels) if totals[label]}
+    value = sum(by_label.values())
+    residuals = np.array([count.total() for count in counts]) - value * lengths
+    weak_words = sum(len(words_of(doc)) for doc in weak)
+    scale = len(counts) / max(len(counts) - 1, 1) * (1 + words / max(weak_words, 1))
+    error = sqrt(float((residuals**2).sum()) * scale) / words
+    by_label |= _ratios_of_other_labels(weak, by_label)
+    whole = sum(by_label.values())
+    low, high = value - NORMAL * error, value + NORMAL * error
+    factor = whole / value
+    return EntityRatio(whole, max(low, 0.0) * factor, min(high * factor, 1.0), source, by_label)
+
+
+def _ratios_of_other_labels(weak: Sequence[Document], by_label: Mapping[str, float]) -> dict[str, float]:
+    """Ratios of the weak documents' other labels, if as large a share of them is labeled."""
+    if not (others := set(labels_of(weak)) - set(by_label)):
+        return {}
+    labeled = {label: entity_ratio(weak, [label]) for label in (*by_label, *sorted(others))}
+    factor = sum(by_label.values()) / max(sum(labeled[label] for label in by_label), 1e-9)
+    return {label: labeled[label] * max(factor, 1.0) for label in sorted(others)}
+
+
+def ratio_from_capitals(weak: Sequence[Document]) -> EntityRatio | None:
+    """The ratio that capital letters inside sentences allow, for text in which most labeled words have one.
+
+    Between 25 and 100 % of the capitalised words are taken to belong to entities. So the interval is wide; its upper end
+    is what the estimate is for. Labels have their shares of the labeled words.
+    """
+    labels = set(labels_of(weak))
+    capitals = labeled_capitals = labeled = words = 0
+    for doc in weak:
+        spans, own = doc.spans, words_of(doc)
+        ends = [end for _, end in own]
+        inside = {at for span in spans for at in _words_in(own, ends, span.start, span.end)}
+        for at in range(1, len(own)):
+            start, end = own[at]
+            if doc.text[slice(*own[at - 1])] in _ENDS_SENTENCE:
+                continue
+            is_capital = doc.text[start:end][:1].isupper()
+            words += 1
+            capitals += is_capital
+            labeled += at in inside
+            labeled_capitals += is_capital and at in inside
+    if labeled < MIN_ENTITIES or labeled_capitals < MIN_CAPITALS * labeled:
+        return None
+    all_are_names = min(capitals / labeled_capitals * labeled / words, 1.0)
+    lowest = max(CAPITALS_ARE_NAMES * all_are_names, min(labeled / words, all_are_names))
+    value = sqrt(lowest * all_are_names)
+    return EntityRatio(value, lowest, all_are_names, "capitals", _share_out(weak, labels, value))
+
+
+def _share_out(weak: Sequence[Document], labels: Collection[str], value: float) -> dict[str, float]:
+    """A ratio divided among the labels as the labeled words are."""
+    counts = sum((_count_entity_words(doc, labels) for doc in weak), Counter[str]())
+    return {label: value * counts[label] / max(counts.total(), 1) for label in sorted(labels)}
