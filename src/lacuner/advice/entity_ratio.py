@@ -167,8 +167,8 @@ def _ratios_of_other_labels(weak: Sequence[Document], by_label: Mapping[str, flo
 def ratio_from_capitals(weak: Sequence[Document]) -> EntityRatio | None:
     """The ratio that capital letters inside sentences allow, for text in which most labeled words have one.
 
-    Between 25 and 100 % of the capitalised words are taken to belong to entities. So the interval is wide; its upper end
-    is what the estimate is for. Labels have their shares of the labeled words.
+    Between 25 and 100 % of the capitalised words are taken to belong to entities. So the interval is wide: the estimate
+    is useful for its upper end. Labels have their shares of the labeled words.
     """
     labels = set(labels_of(weak))
     capitals = labeled_capitals = labeled = words = 0
