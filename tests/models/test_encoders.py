@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,6 +28,9 @@ from lacuner.models.encoders import (
     parse_encoder_name,
 )
 from lacuner.models.encoders.hashing import GROUPS, word_features
+from lacuner.models.encoders.lexicon import Lexicon
+from lacuner.models.encoders.lexicon_encoder import LexiconConfig, LexiconEncoder
+from lacuner.models.encoders.lexicon_fusion import FUSIONS
 from lacuner.models.encoders.lstm import LSTMConfig, lstm_from_words
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads import build_head
@@ -59,7 +63,19 @@ def lstm():
     return lstm_from_words(SENTENCES[:2], LSTMConfig(width=12, word=6, character=4))
 
 
-MAKERS = {"tiny": tiny, "lstm": lstm}
+def with_lexicon(fusion):
+    lexicon = Lexicon(["伦敦", "在伦敦", "阿", "Charles Babbage", "ADA"], [2, 1, 1, 0, 0], embedded=4)
+    encoder = LexiconEncoder(tiny(), lexicon, LexiconConfig(fusion=fusion, size=6, embedded=4))
+    torch.nn.init.normal_(encoder.entries.weight)
+    return encoder
+
+
+MAKERS = {
+    "tiny": tiny,
+    "lstm": lstm,
+    "lexicon": partial(with_lexicon, "soft"),
+    **{f"lexicon, {fusion}": partial(with_lexicon, fusion) for fusion in FUSIONS if fusion != "soft"},
+}
 """Rows of `lacuner.models.encoders.ENCODERS` -> an encoder to run the conformance tests on."""
 ELSEWHERE = {
     "hf": "tests/models/test_huggingface.py",
@@ -71,7 +87,7 @@ conformance = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 def test_every_row_of_the_table_is_tested():
-    assert set(ENCODERS) == {*MAKERS, *ELSEWHERE}
+    assert set(ENCODERS) == {name.partition(",")[0] for name in (*MAKERS, *ELSEWHERE)}
 
 
 def encode(encoder, sentences, indices=None):
@@ -248,7 +264,7 @@ def test_bad_configs_are_refused():
 @pytest.mark.parametrize("name", ["huge", "tiny:x", "hf", "hf:", "run:", ":x", ""])
 def test_an_unknown_encoder_is_refused_with_the_rows_of_the_table(name):
     for ask in (parse_encoder_name, encoder_fingerprint, lambda name: is_transformer(EncoderConfig(name=name))):
-        with pytest.raises(ConfigError, match="tiny, lstm, hf:NAME_OR_PATH, run:PATH"):
+        with pytest.raises(ConfigError, match="tiny, lstm, lexicon:ENCODER, hf:NAME_OR_PATH, run:PATH"):
             ask(name)
 
 

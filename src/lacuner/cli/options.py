@@ -26,7 +26,10 @@ else:  # the choices come from the tables, so that a new format or scheme is lis
 Json = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
 Seed = Annotated[int, Option("--seed", help="Random seed.")]
 Encoder = Annotated[
-    str | None, Option("--encoder", help="auto (default), tiny-en, tiny-zh, tiny, lstm, hf:NAME_OR_PATH or run:PATH.")
+    str | None,
+    Option(
+        "--encoder", help="auto (default), tiny-en, tiny-zh, tiny, lstm, lexicon:ENCODER, hf:NAME_OR_PATH or run:PATH."
+    ),
 ]
 RunFolder = Annotated[Path, Option("--out", help="Run folder. The same command resumes an unfinished run.")]
 SettingsFile = Annotated[Path | None, Option("--config", help="TOML file with settings.")]

@@ -23,11 +23,17 @@ class EncoderConfig(Config):
 
     name: str = "auto"
     """Encoder: `tiny-en`, `tiny-zh` (shipped, pre-trained), `tiny`, `lstm` (from scratch), `hf:NAME_OR_PATH` (Hugging
-    Face), `run:PATH` (the encoder of another run), or `auto`: the shipped one for the language, or else `tiny`."""
+    Face), `run:PATH` (the encoder of another run), `lexicon:ENCODER` (with a word list), or `auto`: the shipped one for
+    the language, or else `tiny`."""
     size: Annotated[Literal["small", "base"], OnlyWith("name", ("tiny",))] = "small"
     """`tiny`: sizes for training from scratch, or those of the shipped encoders, for pre-training on much text."""
-    vectors: Annotated[Path | None, OnlyWith("name", ("lstm",))] = None
-    """`lstm`: text file of pre-trained word vectors. None: random vectors."""
+    vectors: Annotated[Path | None, OnlyWith("name", ("lstm", "lexicon"))] = None
+    """`lstm`, `lexicon`: text file of pre-trained vectors of words or entries. None: random vectors."""
+    lexicon: Annotated[Path | None, OnlyWith("name", ("lexicon",))] = None
+    """`lexicon`: word list, one entry per line; a frequency behind an entry is ignored."""
+    fusion: Annotated[Literal["soft", "attention", "adapter", "lattice"], OnlyWith("name", ("lexicon",))] = "soft"
+    """`lexicon`: how the entries that contain a word are read: SoftLexicon, attention (BERT+Word), the adapter of
+    LEBERT, or the lattice of FLAT."""
     pooling: Annotated[Literal["first", "mean"], _HF] = "first"
     """`hf`: vector of a word: that of its first sub-word, or the mean of all its sub-words."""
     shapes: Annotated[bool | None, _HF] = None
@@ -39,10 +45,11 @@ class EncoderConfig(Config):
     """`hf`: gradient checkpointing: less memory, more computation."""
 
     @model_serializer(mode="wrap")
-    def _omit_default_shapes(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Runs and benchmark rows of earlier versions, which did not have `shapes`, stay the same runs."""
+    def _omit_later_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Runs and benchmark rows of earlier versions, which did not have these settings, stay the same runs."""
         values: dict[str, Any] = serialise(self)
-        return {name: value for name, value in values.items() if name != "shapes" or value is not None}
+        later = {"shapes": None, "lexicon": None, "fusion": "soft"}
+        return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 
 class HeadConfig(Config):

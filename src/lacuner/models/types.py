@@ -181,6 +181,21 @@ class HasFastForward(Protocol):
 
 
 @runtime_checkable
+class HasInnerLayers(Protocol):
+    """An encoder whose word vectors can be changed after its first layer."""
+
+    def forward_adapted(self, batch: Batch, adapt: Callable[[Tensor], Tensor]) -> Tensor:
+        """`forward`, with `adapt` applied to the word vectors `[batch, words, width]` that the first layer returns."""
+
+
+@runtime_checkable
+class HasFreshModules(Protocol):
+    """A pre-trained encoder some of whose modules start from scratch: they have the learning rate of the head."""
+
+    def fresh_modules(self) -> Sequence[nn.Module]: ...
+
+
+@runtime_checkable
 class SubwordEncoder(Encoder, Protocol):
     """An encoder whose masked language model predicts sub-words: a Hugging Face encoder."""
 

@@ -43,6 +43,8 @@ def new_masked_model(
 
         head, own = open_masked_head(place, encoder)
         return MaskedLanguageModel(encoder, head), "its own head" if own else "a new head, tied to its embeddings"
+    if kind == "lexicon":
+        raise ConfigError(f"a lexicon is not pre-trained: pre-train {place}, then train with --encoder lexicon:run:RUN")
     vocabulary = build_vocabulary(text.words, text.counts(), min_count, max_size)
     # `lstm` takes its embeddings from a document: that of all words, and of the mask
     encoder = open_encoder(config, [Document("words", *join_words([*text.words, MASK]))])

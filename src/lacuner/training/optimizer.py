@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lacuner.models.model import AnyModel
-from lacuner.models.types import TorchModule
+from lacuner.models.types import HasFreshModules, TorchModule
 
 
 class LazyAdam(torch.optim.Optimizer):
@@ -68,11 +68,19 @@ class Optimizers:
 
 
 def make_optimizers(model: AnyModel, encoder_rate: float, head_rate: float, decay: float) -> Optimizers:
-    """AdamW with four groups (encoder and head, with and without weight decay), and LazyAdam for sparse tables."""
+    """AdamW for encoder and head, with and without weight decay, and LazyAdam for sparse tables.
+
+    Modules of the encoder that start from scratch have the rate of the head.
+    """
     groups, lazy_groups = [], []
     sparse = {id(table) for table in sparse_tables(model)}
-    for part, rate in ((model.encoder, encoder_rate), (model.head, head_rate)):
+    fresh = model.encoder.fresh_modules() if isinstance(model.encoder, HasFreshModules) else ()
+    apart = {id(parameter) for module in fresh for parameter in module.parameters()}
+    parts = [(model.encoder, encoder_rate), (model.head, head_rate), *((module, head_rate) for module in fresh)]
+    for part, rate in parts:
         decayed, free = _split(part)
+        if part is model.encoder:
+            decayed, free = ([p for p in some if id(p) not in apart] for some in (decayed, free))
         lazy = [parameter for parameter in free if id(parameter) in sparse]
         free = [parameter for parameter in free if id(parameter) not in sparse]
         groups += [{"params": decayed, "lr": rate, "rate": rate, "weight_decay": decay}]

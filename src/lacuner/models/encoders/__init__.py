@@ -14,6 +14,7 @@ from lacuner.data import Document
 from lacuner.errors import ConfigError, LacunerError, ModelFileError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders.auto import choose_encoder
+from lacuner.models.encoders.lexicon_encoder import build_lexicon_encoder, lexicon_encoder
 from lacuner.models.encoders.lstm import build_lstm, lstm_from_words
 from lacuner.models.encoders.shipped import SHIPPED, shipped_folder
 from lacuner.models.encoders.tiny import BASE, TinyConfig, TinyEncoder
@@ -85,6 +86,18 @@ def _run_is_pretrained(place: str) -> bool:
     return _run_is_transformer(place) or _saved_config(place).get("pretrained") is True
 
 
+def _open_lexicon(config: EncoderConfig, place: str, docs: Sequence[Document]) -> Encoder:
+    inner = open_encoder(_inner_of_lexicon(place), docs)
+    sentences = [word_texts(doc) for doc in docs]
+    return lexicon_encoder(inner, sentences, config.lexicon, config.vectors, config.fusion)
+
+
+def _inner_of_lexicon(place: str) -> EncoderConfig:
+    if place.partition(":")[0] in ("auto", "lexicon"):
+        raise ConfigError(f"name the encoder after `lexicon:`, for example lexicon:tiny-zh, not {place!r}")
+    return EncoderConfig(name=place)
+
+
 def _shipped_row(name: str) -> EncoderRow:
     return EncoderRow(
         name,
@@ -112,6 +125,15 @@ ENCODERS: dict[str, EncoderRow] = {
         lambda config, place, docs: lstm_from_words(map(word_texts, docs), vectors=config.vectors),
         kind="lstm",
         build=lambda settings, files: build_lstm(settings),
+    ),
+    "lexicon": EncoderRow(
+        "lexicon:ENCODER",
+        _open_lexicon,
+        kind="lexicon",
+        build=build_lexicon_encoder,
+        fingerprint=lambda place: encoder_fingerprint(_inner_of_lexicon(place).name),
+        is_transformer=lambda place: bool(place) and is_transformer(_inner_of_lexicon(place)),
+        is_pretrained=lambda place: is_pretrained(_inner_of_lexicon(place)),
     ),
     "hf": EncoderRow(
         "hf:NAME_OR_PATH",

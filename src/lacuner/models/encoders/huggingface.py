@@ -7,7 +7,7 @@ offline.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -167,6 +167,23 @@ class HuggingFaceEncoder(nn.Module):
             output = self.model(input_ids=tensors["ids"], attention_mask=tensors["attention"])
         hidden: Tensor = output.last_hidden_state
         return hidden
+
+    def forward_adapted(self, batch: Batch, adapt: Callable[[Tensor], Tensor]) -> Tensor:
+        """The forward pass, with `adapt` applied to the first sub-word of each word after the first layer."""
+        sentence, place = batch.mask.nonzero(as_tuple=True)
+        piece = batch.tensors["first"][sentence, place]
+
+        def change(module: nn.Module, inputs: Any, output: Any) -> Any:
+            hidden = output[0] if isinstance(output, tuple) else output
+            first = batch.tensors["first"].unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
+            changed = hidden.index_put((sentence, piece), adapt(hidden.gather(1, first))[sentence, place])
+            return (changed, *output[1:]) if isinstance(output, tuple) else changed
+
+        hook = _layers(self.model)[0].register_forward_hook(change)
+        try:
+            return self.forward(batch)
+        finally:
+            hook.remove()
 
     def forward(self, batch: Batch) -> Tensor:
         hidden, tensors = self.pieces(batch), batch.tensors

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from lacuner.errors import ConfigError, CorpusError, ModelFileError
+from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.dropout import check_rate, drop_features
 from lacuner.models.encoders.hashing import normalise_word
+from lacuner.models.encoders.word_vectors import read_vectors
 from lacuner.models.ragged import index_words, offsets_of, pad_rows
 from lacuner.models.types import Batch, Features
 
@@ -111,10 +112,7 @@ class LSTMEncoder(nn.Module):
             numbers = numbers.masked_fill(torch.rand(numbers.shape, device=numbers.device) < settings.word_dropout, 0)
         vectors = self.embed_words(numbers, batch.tensors["distinct"], batch.tensors["spelling"])
         vectors = drop_features(vectors, settings.dropout, self.training)
-        lengths = batch.mask.sum(dim=1).clamp(min=1).cpu()  # an empty sentence has one word of padding
-        packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
-        output, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])
-        return output
+        return run_lstm(self.lstm, vectors, batch.mask)
 
     def embed_words(self, numbers: Tensor, distinct: Tensor, spelling: Tensor) -> Tensor:
         """Vectors of words by themselves: embedding, and a convolution over the characters of each distinct word."""
@@ -135,6 +133,14 @@ class LSTMEncoder(nn.Module):
         return {}
 
 
+def run_lstm(lstm: nn.LSTM, vectors: Tensor, mask: Tensor) -> Tensor:
+    """The output of an LSTM over padded sentences, `[batch, words, width]`."""
+    lengths = mask.sum(dim=1).clamp(min=1).cpu()  # an empty sentence has one word of padding
+    packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
+    output, _ = pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])
+    return output
+
+
 def lstm_from_words(
     sentences: Iterable[Sequence[str]],
     settings: LSTMConfig = LSTMConfig(),  # noqa: B008 frozen
@@ -151,7 +157,7 @@ def lstm_from_words(
     words, _, _ = index_words(sentences)
     characters = tuple(sorted({character for word in words for character in word}))
     known = dict.fromkeys(sorted({normalise_word(word) for word in words}))
-    table = {} if vectors is None else _read_vectors(Path(vectors), keep=set(known))
+    table = {} if vectors is None else read_vectors(Path(vectors), keep=set(known), first=_MAX_VECTORS)
     known.update(dict.fromkeys(table))
     size = len(next(iter(table.values()))) if table else settings.word
     encoder = LSTMEncoder(replace(settings, words=tuple(known), characters=characters, word=size))
@@ -159,31 +165,6 @@ def lstm_from_words(
         for word, vector in table.items():
             encoder.words.weight[encoder.word_numbers[word]] = torch.from_numpy(vector)
     return encoder
-
-
-def _read_vectors(path: Path, keep: set[str]) -> dict[str, np.ndarray]:
-    table: dict[str, np.ndarray] = {}
-    size = 0
-    try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for number, line in enumerate(lines, 1):
-                word, *values = line.rstrip("\n").rstrip().split(" ")
-                if number == 1 and len(values) == 1:
-                    continue
-                size = size or len(values)
-                if len(values) != size or not size:
-                    raise CorpusError(
-                        f"this line has {len(values)} numbers, the first has {size}", file=path, line=number
-                    )
-                key = normalise_word(word)
-                if key in table or not (number <= _MAX_VECTORS or key in keep):
-                    continue
-                table[key] = np.array(values, dtype=np.float32)
-    except OSError as error:
-        raise CorpusError(f"cannot read this file of word vectors: {error.strerror}", file=path) from error
-    except ValueError as error:
-        raise CorpusError(f"not a number: {error}", file=path, line=number) from error
-    return table
 
 
 def build_lstm(settings: Mapping[str, Any]) -> LSTMEncoder:

@@ -170,15 +170,22 @@ class TinyEncoder(nn.Module):
         return Batch(torch.from_numpy(mask), {name: torch.from_numpy(array) for name, array in tensors.items()})
 
     def forward(self, batch: Batch) -> Tensor:
+        return self.forward_adapted(batch, lambda vectors: vectors)
+
+    def forward_adapted(self, batch: Batch, adapt: Callable[[Tensor], Tensor]) -> Tensor:
+        """The forward pass, with `adapt` applied to the word vectors after the first layer."""
         distinct = self.embed_words(batch.tensors["ids"], batch.tensors["bags"])
         if not len(distinct):
             distinct = distinct.new_zeros(1, self.width)  # empty sentences only: padding needs a vector
-        return self.contextualise(functional.embedding(batch.tensors["words"], distinct), batch.mask)
+        return self.contextualise(functional.embedding(batch.tensors["words"], distinct), batch.mask, adapt)
 
-    def contextualise(self, vectors: Tensor, mask: Tensor) -> Tensor:
+    def contextualise(
+        self, vectors: Tensor, mask: Tensor, adapt: Callable[[Tensor], Tensor] = lambda vectors: vectors
+    ) -> Tensor:
         """Vectors in context, from those of the words by themselves `[batch, words, width]`."""
         real = mask.unsqueeze(-1).to(self.table.dtype)
-        for layer in self.layers:
+        vectors = adapt(self.layers[0](vectors, real))
+        for layer in self.layers[1:]:
             vectors = layer(vectors, real)
         if self.settings.heads:
             vectors = self.attention(vectors, mask)
