@@ -37,7 +37,9 @@ QUICK = ["train.epochs=2", "train.budget=256"]
 
 def run(recipe: str, folder: Path, *settings: str, log: Any = print, **data: Any) -> TrainingResult:
     torch.set_num_threads(1)
-    mine = ["noisy_epochs=1"] if recipe == "needle" else []
+    mine = ["noisy_epochs=1"] if recipe in ("needle", "wsl") and "start=encoder" not in settings else []
+    if recipe == "needle" and not any(setting.startswith("completion=") for setting in settings):
+        mine.append("completion=true")
     doubting = recipe == "needle" and not {"noise_aware=false", "completion=false"} & set(settings)
     mine += ["noise_aware=true", "parts=2"] if doubting else []
     config = load_config(RECIPES[recipe].Config, settings=[*QUICK, *mine, *settings])
@@ -55,7 +57,7 @@ def test_the_stages_and_what_they_leave(tmp_path: Path) -> None:
     assert "needle: calibrated on 24 held-out gold sentences in 2 bins (fewer than 50" in "\n".join(lines)
     rows = [json.loads(line) for line in (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()]
     assert [row["stage"] for row in rows].count("noisy/1") == 1
-    assert all(("dev" in row) == ("calibrate" not in row["stage"]) for row in rows)
+    assert all("dev" in row for row in rows), "held-out gold is scored by models that were stopped as the judged one"
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,7 @@ def test_every_part_can_be_switched_off(settings: list[str], want: set[str], tmp
     assert (tmp_path / "r" / "completed-2.jsonl").exists() == ("noisy/2" in want)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("pretrained", [False, True])
 def test_the_noise_handling_depends_on_the_encoder(
     pretrained: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -89,14 +92,16 @@ def test_the_noise_handling_depends_on_the_encoder(
     minimum: list[float] = []
     complete_weak = needle.complete_weak
     monkeypatch.setattr(needle, "complete_weak", lambda *given: minimum.append(given[3]) or complete_weak(*given))
-    config = load_config(needle.Config, settings=[*QUICK, "noisy_epochs=1", f"encoder.name={name}"])
+    config = load_config(needle.Config, settings=[*QUICK, "completion=true", f"encoder.name={name}"])
     train("needle", Splits(gold=GOLD, weak=WEAK), tmp_path / "r", config)
+    rows = [json.loads(line) for line in (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["stage"] for row in rows].count("noisy/1") == (1 if pretrained else 5)
     assert ("calibrate/1" in stages(tmp_path / "r")) == pretrained
     assert minimum == [0.0 if pretrained else 0.9]
 
 
 def test_settings_of_parts_that_are_off_are_refused() -> None:
-    for settings in (["finetune=false", "finetune_epochs=3"], ["noise_aware=false", "parts=3"]):
+    for settings in (["finetune=false", "finetune_epochs=3"], ["completion=false", "parts=3"]):
         with pytest.raises(ConfigError, match="has no effect together with"):
             load_config(needle.Config, settings=settings)
     assert load_config(needle.Config, settings=["bins=3", "encoder.name=hf:bert"]).bins == 3
@@ -138,7 +143,7 @@ def calibration_task(gold: list[Document], folder: Path, folds: int) -> needle._
     """A task with nothing but what the calibration reads, as long as no fold is trained."""
     config = load_config(needle.Config, settings=[f"parts={folds}"])
     nothing: Any = None
-    return needle._Task(gold, WEAK, None, config, Run(folder, {"seed": 1}), nothing, nothing, noise_aware=True)
+    return needle._Task(gold, WEAK, None, config, Run(folder, {"seed": 1}), nothing, nothing, True, True)
 
 
 @pytest.mark.parametrize("every_fold", [True, False])
@@ -164,7 +169,8 @@ def test_gold_is_scored_by_models_that_have_not_seen_it(
 
     monkeypatch.setattr(needle, "_train_fold", train_fold)
     monkeypatch.setattr(needle, "ENOUGH_GOLD", 61 if every_fold else 60)
-    calibration = needle._calibrate_own(calibration_task(docs, tmp_path, 4))
+    task = calibration_task(docs, tmp_path, 4)
+    calibration = needle._calibrate(task, needle._predict_by_folds(task))
     assert len(seen) == (4 if every_fold else 1) and (calibration.accuracy == 1).all()
     assert all(not trained & scored and trained | scored == {doc.text for doc in docs} for trained, scored in seen)
     assert calibration.sizes.sum() == (60 if every_fold else 15)
@@ -174,9 +180,45 @@ def test_without_a_fold_model_there_is_no_calibration(tmp_path: Path, monkeypatc
     docs = [replace(GOLD[0], complete=False), replace(GOLD[1], unsure=(Span(0, 1, ""),)), GOLD[2]]
     trained: list[str] = []
     monkeypatch.setattr(needle, "_train_fold", lambda task, chosen, name: trained.append(name))
-    calibration = needle._calibrate_own(calibration_task(docs, tmp_path, 3))
+    task = calibration_task(docs, tmp_path, 3)
+    calibration = needle._calibrate(task, needle._predict_by_folds(task))
     assert len(trained) == 1, "only the fold of the third document can be scored"
     assert len(calibration.accuracy) == calibration.sizes.sum() == 0
+
+
+@pytest.mark.parametrize(("right", "helps"), [(True, True), (False, False)])
+def test_labels_are_completed_if_that_improves_those_of_held_out_gold(
+    right: bool, helps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[str] = set()
+
+    class Judge(LookupTagger):
+        """Predicts what gold has, or an entity at each first word."""
+
+        def predict(self, docs: Any) -> Any:
+            for doc in docs:
+                seen.add(doc.text)
+                spans = doc.spans if right else (Span(0, len(doc.text.split()[0]), doc.spans[0].label),)
+                yield replace(doc, spans=tuple(span._replace(score=1.0) for span in spans), complete=None)
+
+    monkeypatch.setattr(needle, "_train_fold", lambda *_: Judge({}))
+    lines: list[str] = []
+    gold = [doc for doc in GOLD if doc.spans]
+    config = load_config(needle.Config, settings=[*QUICK, "noisy_epochs=1", "noise_aware=true"])
+    data = Splits(gold=gold, weak=WEAK, dev=DEMO.dev[:5])
+    train("needle", data, tmp_path / "r", config, log=lines.append)
+    [sentence] = [line for line in lines if line.startswith("needle: completion is")]
+    assert sentence.startswith(f"needle: completion is {'on' if helps else 'off'}: on ")
+    assert seen == {doc.text for doc in gold}, "neither dev nor test has a say"
+    assert (tmp_path / "r" / "confidence.json").exists() == helps, "only completed sentences are weighted"
+
+
+def test_with_one_gold_document_nothing_is_completed(tmp_path: Path) -> None:
+    lines: list[str] = []
+    config = load_config(needle.Config, settings=[*QUICK, "noisy_epochs=1", "finetune=false"])
+    [one] = [doc for doc in GOLD if len(doc.spans) > 1][:1]
+    train("needle", Splits(gold=[one], weak=WEAK), tmp_path / "r", config, log=lines.append)
+    assert any("completion is off: there is too little gold" in line for line in lines)
 
 
 def test_without_completion_unlabeled_words_are_o(tmp_path: Path) -> None:
@@ -296,14 +338,39 @@ def test_the_forms_of_wsl_differ(tmp_path: Path) -> None:
         load_config(RECIPES["wsl"].Config, settings=["loss=mse"])
 
 
+def test_wsl_is_needle_without_its_three_techniques(tmp_path: Path) -> None:
+    """As in the paper, whose table has the same numbers in both rows."""
+    run("wsl", tmp_path / "wsl", "noisy_epochs=1", dev=DEMO.dev[:5])
+    run("needle", tmp_path / "n", "completion=false", "noise_aware=false", "finetune=false", dev=DEMO.dev[:5])
+    assert weights(tmp_path / "wsl") == weights(tmp_path / "n")
+    run("wsl", tmp_path / "encoder", "start=encoder")
+    assert stages(tmp_path / "encoder") == {"train"}
+
+
+def test_several_languages_in_two_stages_and_one_in_the_third(tmp_path: Path) -> None:
+    """Stages I and II on the gold and weak labels of two languages, stage III on the gold of one."""
+    chinese = [
+        Document(f"zh{i}", f"玛拉住在哈尔登{i}号", spans=(Span(0, 2, "PERSON"),), complete=True) for i in range(8)
+    ]
+    labels = {span.label for doc in GOLD for span in doc.spans}
+    assert "PERSON" in labels
+    weak = [*WEAK, *(replace(doc, id=f"w{doc.id}", complete=False) for doc in chinese)]
+    both = run("needle", tmp_path / "both", "finetune=false", "noise_aware=false", gold=[*GOLD, *chinese], weak=weak)
+    config = load_config(RECIPES["finetune"].Config, settings=[*QUICK, f'start="{tmp_path / "both"}"'])
+    tuned = train("finetune", Splits(gold=chinese), tmp_path / "tuned", config)
+    assert tuned.tagger.labels == both.tagger.labels
+    assert weights(tmp_path / "tuned") != weights(tmp_path / "both")
+
+
 def test_the_weight_of_wsl_is_that_of_weak_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lacuner.recipes import wsl
 
     seen: list[Any] = []
     loss_step = wsl.loss_step
-    monkeypatch.setattr(wsl, "loss_step", lambda data, loss: seen.append(data) or loss_step(data, loss))
+    monkeypatch.setattr(wsl, "loss_step", lambda data, *loss: seen.append(data) or loss_step(data, *loss))
     run("wsl", tmp_path / "r", "weight=0.1", "unlabeled=unknown")
-    [data] = seen
+    gold_data, data = seen
+    assert gold_data.targets.weight is None, "the first model sees gold alone"
     gold = np.repeat(data.sentences.document < len(GOLD), data.features.lengths)
     assert (data.targets.weight.numpy()[gold] == 1).all()
     assert data.targets.weight.numpy()[~gold] == pytest.approx(0.1)

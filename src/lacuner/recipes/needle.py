@@ -5,17 +5,20 @@ What it does: stage I trains a CRF on gold. Stage II completes the weak labels w
     fine-tunes on gold alone. With a Hugging Face encoder, completed sentences enter stage II through the noise-aware
     loss, weighted by their confidence: it follows from the share of their tokens with a weak label and from how often
     the model was right on held-out gold at the same score. With other encoders, predicted entities below a minimum
-    probability stay unknown instead.
+    probability stay unknown instead. Labels are completed only where that improves them on gold: models trained on
+    parts of gold complete the rest, whose weak labels are simulated by the names that the weak documents label.
 Assumes: that weak labels are right where there are any, and that there is a little gold.
 Needs: weak, gold.
-Costs: two training runs on gold and a few epochs on everything; with the noise-aware loss one more run for each part of
-    gold that is held out.
+Costs: two training runs on gold and a few epochs on everything; one more run for each part of gold that is held out,
+    unless `completion` is set and the loss is not noise-aware.
 Departs from the authors: the confidence is calibrated on held-out parts of gold, never on test data; a sentence's score
     is the probability of its best tag sequence, comparable between models, where theirs is the sequence's score divided
     by its length. Filtering entities instead of weighting sentences is ours: with a small encoder the noise-aware loss
     cost one to two points on BC5CDR's dev, and filtering gained one (as much as no completion at all). Epochs and rates
-    also suit encoders trained from scratch. The models that score held-out gold have no dev to stop by. Losses are
-    divided by words, not by sentences.
+    also suit encoders trained from scratch. The models that score held-out gold are trained as that of stage I, with
+    the same dev to stop by, but on three quarters of gold. The paper always completes. Losses are divided by words, not
+    by sentences. For several languages, the paper has all of them in stages I and II, and one in stage III: train with
+    `finetune=false`, then run `finetune` on the gold of that language.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
@@ -47,6 +50,7 @@ from lacuner.models.model import Model
 from lacuner.models.storage import AnyTagger, load
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import CRFScores, Targets
+from lacuner.techniques.completion_gain import estimate_completion_gain
 from lacuner.techniques.label_completion import (
     complete_weak,
     predict_with_confidence,
@@ -69,7 +73,7 @@ MIN_PROBABILITY = 0.9
 ENOUGH_GOLD = 500
 """Gold documents from which one held-out fold is enough to calibrate on; with fewer, every fold is held out once."""
 
-_COMPLETION = OnlyWith("completion", ("True",))
+_COMPLETION = OnlyWith("completion", ("True", "None"))
 _NOISE_AWARE = OnlyWith("noise_aware", ("True", "None"))
 _FINETUNE = OnlyWith("finetune", ("True",))
 
@@ -78,8 +82,9 @@ class Config(RecipeConfig):
     """Settings of `needle`; `train` applies to stage I."""
 
     head: CRFHeadConfig = CRFHeadConfig()
-    completion: bool = True
-    """Whether weak labels are completed; otherwise unlabeled tokens are O."""
+    completion: bool | None = None
+    """Whether weak labels are completed; otherwise unlabeled tokens are O. By default, if it improves labels
+    on held-out gold."""
     complete_from: Annotated[Path | None, _COMPLETION] = None
     """Run whose model completes the labels in the first round; by default the model of stage I."""
     broken: Annotated[Literal["repair", "drop"], _COMPLETION] = "repair"
@@ -88,12 +93,12 @@ class Config(RecipeConfig):
     """Whether completed sentences are weighted by their confidence; by default only with a Hugging Face encoder."""
     sure: Annotated[float | None, _COMPLETION] = Field(None, ge=0, le=1)
     """Minimum probability of an added entity, else its tokens stay unknown; by default 0.9, or 0 if noise-aware."""
-    parts: Annotated[int, _NOISE_AWARE] = Field(4, ge=2)
-    """Number of folds of gold for the calibration."""
+    parts: Annotated[int, _COMPLETION] = Field(4, ge=2)
+    """Number of folds of gold for the calibration and for the decision about completion."""
     bins: Annotated[int, _NOISE_AWARE] = Field(MAX_BINS, ge=1)
     """Maximum number of calibration bins; fewer where there is little gold."""
-    noisy_epochs: int = Field(5, ge=1)
-    """Epochs of stage II."""
+    noisy_epochs: int | None = Field(None, ge=1)
+    """Epochs of stage II; by default 1 for a Hugging Face encoder, as in the paper, 5 for any other."""
     noisy_rate: float = Field(1.0, gt=0)
     """Learning rates of stage II, relative to stage I."""
     finetune: bool = True
@@ -117,6 +122,16 @@ class _Task(NamedTuple):
     model: Model
     gold_data: TrainingSet
     noise_aware: bool
+    completes: bool | None
+    """Whether weak labels are completed; None until that is decided."""
+
+
+class _HeldOut(NamedTuple):
+    """Gold documents with the predictions and scores of models that have not seen them."""
+
+    gold: list[Document]
+    predicted: list[Document]
+    scores: np.ndarray
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
@@ -131,19 +146,24 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         run.log(f"needle: gold has no example of {', '.join(only_weak)}: it is learned from weak labels alone")
     noise_aware = config.noise_aware
     if noise_aware is None:
-        noise_aware = model.encoder.is_transformer and config.completion
-    if noise_aware and not config.completion:
+        noise_aware = model.encoder.is_transformer and config.completion is not False
+    if noise_aware and config.completion is False:
         raise ConfigError("noise_aware=true has no effect with completion=false: it weights completed sentences")
-    task = _Task(gold, weak, splits.dev, config, run, model, gold_data, noise_aware)
+    task = _Task(gold, weak, splits.dev, config, run, model, gold_data, noise_aware, config.completion)
 
     epochs = _epochs_by_stage(task)
     run.plan(epochs)
 
     # stage I: train on gold
     _train(task, gold_data, "initial", config.train.epochs)
+    held_out = _hold_out(task) if noise_aware or config.completion is None else None
+    if held_out is not None and config.completion is None:
+        task = _decide_on_completion(task, held_out)
     for number in range(1, config.rounds + 1):
         # stage II: train on gold and completed weak sentences
-        _train_on_completed(task, number)
+        if number > 1 and config.complete_from is not None and task.noise_aware:
+            held_out = _predict_by_folds(task)
+        _train_on_completed(task, number, held_out)
         # stage III: fine-tune on gold; the result of stage II stays a candidate
         if config.finetune:
             name = f"finetune/{number}"
@@ -156,12 +176,18 @@ def _epochs_by_stage(task: _Task) -> dict[str, int]:
     config = task.config
     stages = {"initial": config.train.epochs}
     for number in range(1, config.rounds + 1):
-        if task.noise_aware and (number > 1 or config.complete_from is None):
+        judged = task.noise_aware or (number == 1 and task.completes is None)
+        if judged and (number > 1 or config.complete_from is None):
             stages |= dict.fromkeys((f"calibrate/{fold + 1}" for fold in _calibration_folds(task)), config.train.epochs)
-        stages[f"noisy/{number}"] = config.noisy_epochs
+        stages[f"noisy/{number}"] = choose_noisy_epochs(config.noisy_epochs, task.model)
         if config.finetune:
             stages[f"finetune/{number}"] = config.finetune_epochs or config.train.epochs
     return stages
+
+
+def choose_noisy_epochs(epochs: int | None, model: Model) -> int:
+    """Epochs on gold and weak labels together: those of the setting, or the default for the encoder."""
+    return epochs or (1 if model.encoder.is_transformer else 5)
 
 
 def _calibration_folds(task: _Task) -> range:
@@ -182,23 +208,29 @@ def _noise_aware_loss(scores: CRFScores, targets: Targets) -> Tensor:
     return noise_aware_loss(scores, targets, confidence)
 
 
-def _train_on_completed(task: _Task, number: int) -> None:
+def _minimum_probability(task: _Task) -> float:
+    """The minimum probability of an added entity."""
+    default = 0.0 if task.noise_aware else MIN_PROBABILITY
+    return default if task.config.sure is None else task.config.sure
+
+
+def _train_on_completed(task: _Task, number: int, held_out: _HeldOut | None) -> None:
     """Stage II: complete the weak documents and continue training on them and gold."""
     config, run = task.config, task.run
     other = config.complete_from if number == 1 else None
     tagger: AnyTagger = Tagger(task.model) if other is None else load(other)
-    sure = config.sure if config.sure is not None else 0.0 if task.noise_aware else MIN_PROBABILITY
+    sure = _minimum_probability(task)
     completed = complete_weak(tagger, task.weak, config.broken, sure, [run.identity, number])
     if not completed.docs:
         run.log(f"needle: {completed}: only gold is left to train on")
         return
-    if not config.completion:
+    if not task.completes:
         docs, empty = treat_as_complete(completed.weak), completed.counts["empty"]
         completed = replace(completed, docs=docs, counts=Counter(empty=empty))
     run.log(f"needle: {completed}")
     confidence = None
-    if task.noise_aware:
-        calibration = _calibrate_own(task) if other is None else _calibrate_other(task, tagger, other)
+    if task.noise_aware and held_out is not None:
+        calibration = _calibrate(task, held_out)
         confidence = label_confidence(completed.labeled_share, calibration(completed.scores))
         write_confidence(run.folder, calibration, confidence, number)
     write_completed(run.folder, task.gold, completed, confidence, number)
@@ -207,21 +239,33 @@ def _train_on_completed(task: _Task, number: int) -> None:
     run.log(f"needle: gold and weak documents together: {lost}")
     if confidence is not None:
         data.weight_documents(np.concatenate([np.ones(len(task.gold)), confidence]))
-    _train(task, data, f"noisy/{number}", config.noisy_epochs, config.noisy_rate)
+    epochs = choose_noisy_epochs(config.noisy_epochs, task.model)
+    _train(task, data, f"noisy/{number}", epochs, config.noisy_rate)
 
 
-def _calibrate_own(task: _Task) -> Calibration:
-    """Calibrate the scores of models like that of stage I on gold that they have not seen (out-of-fold)."""
+def _hold_out(task: _Task) -> _HeldOut:
+    """Predictions on gold for the first round, by the tagger that completes then or by models like it."""
+    folder = task.config.complete_from
+    if folder is None:
+        return _predict_by_folds(task)
+    if _was_trained_on(folder, task.run.identity["data"]["gold"]):
+        task.run.log("needle: complete_from was trained on this very gold, so its confidence is overestimated")
+    gold = select_complete(task.gold)
+    return _HeldOut(gold, *predict_with_confidence(load(folder), gold))
+
+
+def _predict_by_folds(task: _Task) -> _HeldOut:
+    """Predictions of models like that of stage I on gold that they have not seen (out-of-fold)."""
     fold_of = assign_folds(task.gold, task.config.parts)
-    scores, correct = [np.zeros(0)], [np.zeros(0, dtype=bool)]
+    held_out = _HeldOut([], [], np.zeros(0))
     for fold in _calibration_folds(task):
-        held_out = select_complete([doc for doc, other in zip(task.gold, fold_of, strict=True) if other == fold])
-        tagger = _train_fold(task, fold_of != fold, f"calibrate/{fold + 1}") if held_out else None
+        gold = select_complete([doc for doc, other in zip(task.gold, fold_of, strict=True) if other == fold])
+        tagger = _train_fold(task, fold_of != fold, f"calibrate/{fold + 1}") if gold else None
         if tagger is not None:
-            predicted, fold_scores = predict_with_confidence(tagger, held_out)
-            scores.append(fold_scores)
-            correct.append(exact_match(held_out, predicted))
-    return _log_calibration(task, calibrate(np.concatenate(scores), np.concatenate(correct), task.config.bins))
+            predicted, scores = predict_with_confidence(tagger, gold)
+            scores = np.concatenate([held_out.scores, scores])
+            held_out = _HeldOut([*held_out.gold, *gold], [*held_out.predicted, *predicted], scores)
+    return held_out
 
 
 def _train_fold(task: _Task, chosen: np.ndarray, name: str) -> Tagger | None:
@@ -230,21 +274,27 @@ def _train_fold(task: _Task, chosen: np.ndarray, name: str) -> Tagger | None:
         return None
     model = new_model(task.config, join_documents(task.gold, task.weak), task.run, name)
     data = replace(task.gold_data, model=model).only(chosen[task.gold_data.sentences.document])
-    settings = task.config.train.model_copy(update={"patience": None})
-    train_stage(data, lambda _: loss_step(data), settings, task.run, name=name)
+    train_stage(data, lambda _: loss_step(data), task.config.train, task.run, Selection(task.dev), name)
     return Tagger(model)
 
 
-def _calibrate_other(task: _Task, tagger: AnyTagger, folder: Path) -> Calibration:
-    """Calibrate another run's tagger on gold, which it should not have seen."""
-    if _was_trained_on(folder, task.run.identity["data"]["gold"]):
-        task.run.log("needle: complete_from was trained on this very gold, so its confidence is overestimated")
-    held_out = select_complete(task.gold)
-    predicted, scores = predict_with_confidence(tagger, held_out)
-    return _log_calibration(task, calibrate(scores, exact_match(held_out, predicted), task.config.bins))
+def _decide_on_completion(task: _Task, held_out: _HeldOut) -> _Task:
+    """Complete labels if that raises their F1 on held-out gold."""
+    sure, log = _minimum_probability(task), task.run.log
+    if not held_out.gold:
+        log("needle: completion is off: there is too little gold to estimate whether it helps; see completion=true")
+        return task._replace(completes=False, noise_aware=False)
+    gain = estimate_completion_gain(held_out.gold, held_out.predicted, task.weak, task.config.broken, sure)
+    if gain.is_positive:
+        log(f"needle: completion is on: {gain}")
+        return task._replace(completes=True)
+    log(f"needle: completion is off: {gain}; completion=true completes all the same")
+    return task._replace(completes=False, noise_aware=False)
 
 
-def _log_calibration(task: _Task, calibration: Calibration) -> Calibration:
+def _calibrate(task: _Task, held_out: _HeldOut) -> Calibration:
+    """Calibrate the scores of models on gold that they have not seen."""
+    calibration = calibrate(held_out.scores, exact_match(held_out.gold, held_out.predicted), task.config.bins)
     bins, sentences = len(calibration.accuracy), int(calibration.sizes.sum())
     if not bins:
         task.run.log("needle: too little gold to calibrate on: the model's own probability is used as confidence")

@@ -1,27 +1,31 @@
 """Weakly supervised learning: train on gold and weak labels mixed together.
 
-What it does: one training run on both, with weak labels treated as gold. With `weight`, weak sentences count less
-    (weighted WSL); with `unlabeled = "unknown"` their unlabeled tokens are left out of the loss (partial WSL); both
-    together are weighted partial WSL; with `loss = "mse"` and a token head it is robust WSL.
+What it does: trains on gold, then continues on both for a few epochs, with weak labels treated as gold: stages I and II
+    of `needle` without completion and noise-aware loss. Weak documents without any label are left out, as there. With
+    `weight`, weak sentences count less (weighted WSL); with `unlabeled = "unknown"` their unlabeled tokens are left out
+    of the loss (partial WSL); both together are weighted partial WSL; with `loss = "mse"` and a token head it is robust
+    WSL. With `start = "encoder"` there is one training run on both instead, and no document is left out.
 Assumes: that weak labels do more good than harm, which is rarely so beside a little gold.
 Needs: weak, gold.
-Costs: one training run.
-Departs from the authors: nothing of importance; it is a baseline.
+Costs: one training run on gold and a few epochs on everything.
+Departs from the authors: with dev the best epoch is kept; the number of epochs on both is that of `needle`.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data",
     where these are the baselines.
 """
 
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from lacuner.config import OnlyWith
 from lacuner.data import Lost, Splits
 from lacuner.losses.mse import squared_error
 from lacuner.models.config import SequenceHeadConfig
 from lacuner.models.tagger import Tagger
+from lacuner.recipes.needle import choose_noisy_epochs
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import training_set
 from lacuner.training.run_folder import Run
@@ -37,6 +41,10 @@ class Config(RecipeConfig):
     """Settings of `wsl`."""
 
     head: SequenceHeadConfig = SequenceHeadConfig()
+    start: Literal["gold", "encoder"] = "gold"
+    """Start of the training on both: a model trained on gold, or the encoder."""
+    noisy_epochs: Annotated[int | None, OnlyWith("start", ("gold",))] = Field(None, ge=1)
+    """Epochs on both; by default 1 for a Hugging Face encoder, as in the paper, 5 for any other."""
     weight: float = Field(1.0, gt=0, le=1)
     """Weight of a weak sentence relative to a gold one."""
     unlabeled: Literal["O", "unknown"] = "O"
@@ -54,13 +62,22 @@ class Config(RecipeConfig):
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Train on `splits.gold` and `splits.weak` together."""
-    gold, weak = splits.gold or (), splits.weak or ()
+    """Train on `splits.gold`, then on `splits.gold` and `splits.weak` together."""
+    gold, weak, lost = splits.gold or (), splits.weak or (), Lost()
+    model = new_model(config, [*gold, *weak], run)
+    name, settings = "train", config.train
+    if config.start == "gold" and any(doc.spans for doc in gold):
+        name, epochs = "noisy/1", choose_noisy_epochs(config.noisy_epochs, model)
+        run.plan({"initial": config.train.epochs, name: epochs})
+        gold_data = training_set(model, gold, lost)
+        gold_step = loss_step(gold_data)
+        train_stage(gold_data, lambda _: gold_step, config.train, run, Selection(splits.dev), "initial")
+        settings = config.train.with_epochs(epochs)
+        weak = [doc for doc in weak if doc.spans or doc.complete]
     if config.unlabeled == "O":
         weak = [replace(doc, complete=True) for doc in weak]
-    lost = Lost()
-    data = training_set(new_model(config, [*gold, *weak], run), [*gold, *weak], lost)
+    data = training_set(model, [*gold, *weak], lost)
     run.log(f"wsl: training on {len(gold):,} gold and {len(weak):,} weak documents: {lost}")
     data.weight_documents(np.repeat([1, config.weight], [len(gold), len(weak)]))
     step = loss_step(data, supervised_loss if config.loss == "likelihood" else squared_error)
-    return Tagger(train_stage(data, lambda _: step, config.train, run, Selection(splits.dev)).model)
+    return Tagger(train_stage(data, lambda _: step, settings, run, Selection(splits.dev), name).model)
