@@ -27,7 +27,8 @@ from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.tagger import Tagger
 from lacuner.techniques.label_issues import LabelIssues
 from lacuner.trainer.auto import AUTO, AutoSettings
-from lacuner.trainer.comparison import compare_with_gazetteer, tune_with_gazetteer
+from lacuner.trainer.comparison import compare_on_dev
+from lacuner.trainer.merge_rule import tune_with_gazetteer
 from lacuner.trainer.train import train
 
 CORPORA = {"bc5cdr": "train.gold", "ec": "train", "wikigold": "train.gold", "resume": "train"}
@@ -79,7 +80,8 @@ def run(data: Path, corpus: str, extra: str, encoder: str, seed: int) -> Row:
         result = train(AUTO, splits, Path(folder) / "run", settings, seed, log.append, gazetteer=gazetteer)
     tagger = result.tagger
     assert isinstance(tagger, Tagger)
-    scores = {row.system: row.count.as_json() for row in compare_with_gazetteer(tagger, test)}
+    scores = {row.system: row.count.as_json() for row in compare_on_dev(tagger, test).rows}
+    rule = tagger.gazetteer.rule if tagger.gazetteer is not None else None
     threshold = getattr(tagger.model.head, "threshold", None)
     tune_with_gazetteer(tagger, dev)
     scores["both, tuned on all of dev"] = count_exact(test, list(tagger.predict(test))).as_json()
@@ -91,6 +93,7 @@ def run(data: Path, corpus: str, extra: str, encoder: str, seed: int) -> Row:
         "recipe": result.run.identity["recipe"],
         "scores": scores,
         "threshold": threshold,
+        "rule": rule,
         "estimate": result.estimate and vars(result.estimate),
         "issues": judge_issues(result.label_issues, docs),
     }

@@ -13,10 +13,11 @@ from lacuner.annotate import Entry
 from lacuner.data import Document, Span
 from lacuner.errors import ModelFileError
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.gazetteer import TaggerGazetteer, merge_spans, parse_gazetteer, read_sidecars, write_sidecar
+from lacuner.models.gazetteer import TaggerGazetteer, parse_gazetteer, read_sidecars, write_sidecar
 from lacuner.models.heads import build_head
+from lacuner.models.merging import MERGE_RULES, MergeRule, merge_spans
 from lacuner.models.model import Model
-from lacuner.models.storage import load, save
+from lacuner.models.storage import load, load_with_entries, save
 from lacuner.models.tagger import Tagger
 
 ENTRIES = [Entry("Halden", "LOC"), Entry("aspirin", "DRUG"), Entry("Vorn", "LOC"), Entry("Vorn", "PER")]
@@ -62,6 +63,8 @@ def as_file(case: str = "smart", row: str = '["a", "B"]') -> str:
         as_file("upside"),
         as_file(row='["a", 7]'),
         as_file(row='["a", ""]'),
+        as_file().replace("{", '{"rule": "coin", ', 1),
+        as_file().replace("{", '{"rule": [], ', 1),
     ],
 )
 def test_a_file_that_is_no_gazetteer(data: str, tmp_path: Path) -> None:
@@ -98,22 +101,38 @@ def disjoint_spans(draw: st.DrawFn) -> list[Span]:
     return [Span(start, end, draw(labels), draw(scores)) for start, end in pairs]
 
 
-@given(disjoint_spans(), disjoint_spans())
-def test_merging_equals_the_definition(matches: list[Span], predicted: list[Span]) -> None:
+@given(disjoint_spans(), disjoint_spans(), st.sampled_from(MERGE_RULES))
+def test_merging_equals_the_definition(matches: list[Span], predicted: list[Span], rule: MergeRule) -> None:
     """`merge_spans` searches; this compares every match with every prediction."""
     matches = [match._replace(score=None, source="gazetteer") for match in matches]
-    extensions = [
-        span for span in predicted if (span.score or 0) > 0.5 and sum(span.overlaps(match) for match in matches) == 1
-    ]
-    kept = [
-        match
-        for match in matches
-        if not any(s.start <= match.start and match.end <= s.end and s[:2] != match[:2] for s in extensions)
-    ]
+
+    def wins(span: Span) -> bool:
+        own = [match for match in matches if span.overlaps(match)]
+        if rule == "match" or (span.score or 0) <= 0.5 or span.key in {match.key for match in own}:
+            return False
+        longer = all(span.start <= m.start and m.end <= span.end and span[:2] != m[:2] for m in own)
+        return rule == "prediction" or (longer and (rule == "longer" or len(own) == 1))
+
+    winners = [span for span in predicted if wins(span)]
+    kept = [match for match in matches if not any(span.overlaps(match) for span in winners)]
     scores = {span.key: span.score for span in predicted}
     expected = [match._replace(score=scores.get(match.key)) for match in kept]
     expected += [span for span in predicted if not any(span.overlaps(match) for match in kept)]
-    assert merge_spans(matches, predicted) == tuple(sorted(expected))
+    assert merge_spans(matches, predicted, rule) == tuple(sorted(predicted if rule == "model" else expected))
+
+
+def test_the_merge_rule_is_saved(tmp_path: Path) -> None:
+    plain = TaggerGazetteer(ENTRIES)
+    both = plain.join(TaggerGazetteer([Entry("Moss", "LOC")], case="exact")).with_rule("model")
+    assert plain.rule == "extension" and b"rule" not in plain.to_json(), "the default is not written"
+    assert both.extend([Entry("Oslo", "LOC")]).rename_labels({"LOC": "PLACE"}).rule == "model"
+    save(tagger(both), tmp_path / "run")
+    again = load(tmp_path / "run")
+    assert again.gazetteer is not None and again.gazetteer.rule == "model"
+    assert not again("Mara left Halden.").spans, "matches are not used"
+    (tmp_path / "more.tsv").write_text("Mara\tPER\n")
+    more = load_with_entries(tmp_path / "run", dictionary=[tmp_path / "more.tsv"])
+    assert [s.label for s in more("Mara left Halden.").spans] == ["PER"], "but entries that the user adds are"
 
 
 def test_labels_are_renamed_with_those_of_the_documents() -> None:

@@ -9,11 +9,13 @@ import pytest
 from lacuner.annotate import Entry, annotate, gazetteer_source
 from lacuner.config import load_config
 from lacuner.data import Document, Span, Splits
-from lacuner.errors import ConfigError
+from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.storage import load
 from lacuner.recipes import RECIPES
+from lacuner.trainer.comparison import read_comparison
 from lacuner.trainer.labels import check_labels, rename_labels
+from lacuner.trainer.merge_rule import choose_rule, merge_all
 from lacuner.trainer.train import TrainingResult, train
 from tests.demo_corpus import demo_corpus
 
@@ -32,7 +34,7 @@ def run(folder: Path, *, dev: bool = False, entries: list[Entry] = ENTRIES) -> T
 def test_the_tagger_is_never_worse_than_the_gazetteer_on_what_it_knows(tmp_path: Path) -> None:
     result = run(tmp_path / "run", dev=True)
     assert result.comparison is not None
-    scores = {row.system: row for row in result.comparison}
+    scores = {row.system: row for row in result.comparison.rows}
     assert list(scores) == ["gazetteer alone", "model alone", "both"]
     assert scores["both"].count.f1 >= scores["gazetteer alone"].count.f1 > 0, "the threshold is tuned for both"
     assert all(row.low <= row.count.f1 <= row.high for row in scores.values())
@@ -59,13 +61,47 @@ def test_without_dev_gold_is_scored_by_models_that_were_not_trained_on_it(tmp_pa
     lines: list[str] = []
     result = run_with(24, lines)
     assert result.comparison is not None and any("each trained without a part of gold" in line for line in lines)
-    assert [row.system for row in result.comparison] == ["gazetteer alone", "model alone", "both"]
-    assert {row.count.gold for row in result.comparison} == {sum(len(doc.spans) for doc in DEMO.dev[:24])}
+    assert [row.system for row in result.comparison.rows] == ["gazetteer alone", "model alone", "both"]
+    assert {row.count.gold for row in result.comparison.rows} == {sum(len(doc.spans) for doc in DEMO.dev[:24])}
     assert not (tmp_path / "24" / "comparison").exists(), "the models of the comparison are not kept"
     again: list[str] = []
     assert run_with(24, again).comparison == result.comparison and "this run is already finished" in again
     few: list[str] = []
     assert run_with(10, few).comparison is None and "20 to 500 documents as --gold" in "\n".join(few)
+
+
+def merged_names(found: int) -> tuple[list[Document], list[Document], list[Document]]:
+    """Names of two words, of which the gazetteer has the second; a model predicts the first `found` of 40 in full."""
+    gold = [Document(str(n), "New Halden is big", spans=(Span(0, 10, "LOC"),), complete=True) for n in range(40)]
+    matched = [Document(doc.id, doc.text, spans=(Span(4, 10, "LOC", None, "gazetteer"),)) for doc in gold]
+    predicted = [
+        Document(doc.id, doc.text, spans=(Span(0, 13, "LOC", 0.9) if n >= found else Span(0, 10, "LOC", 0.4),))
+        for n, doc in enumerate(gold)
+    ]
+    return gold, matched, predicted
+
+
+@pytest.mark.parametrize(("found", "rule"), [(40, "model"), (0, "extension"), (2, "extension")])
+def test_the_merge_rule_is_the_best_on_gold_if_the_difference_is_clear(found: int, rule: str) -> None:
+    """Improbable but right predictions are used by the rule `model` alone; two of them in 40 may be chance."""
+    assert choose_rule(*merged_names(found)) == rule
+
+
+def test_the_threshold_of_each_rule_decides_what_it_merges() -> None:
+    gold, matched, predicted = merged_names(40)
+    assert choose_rule(gold, matched, predicted, {"model": 0.5}) == "extension"
+    assert [doc.spans for doc in merge_all(matched, predicted, "model", 0.5)] == [()] * 40
+
+
+def test_a_comparison_of_an_earlier_version_has_the_default_rule(tmp_path: Path) -> None:
+    (tmp_path / "comparison.json").write_text(
+        '[{"system": "both", "correct": 1, "predicted": 2, "gold": 3, "low": 0, "high": 1}]'
+    )
+    comparison = read_comparison(tmp_path)
+    assert comparison is not None and comparison.rule == "extension" and comparison.rows[0].count.f1 == 0.4
+    (tmp_path / "comparison.json").write_text('{"rule": "coin", "chosen_on": "dev", "rows": []}')
+    with pytest.raises(ModelFileError, match="not the comparison of a run"):
+        read_comparison(tmp_path)
 
 
 def doc(label: str) -> Document:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lacuner.models.gazetteer import TaggerGazetteer
     from lacuner.techniques.hidden_entries import OperatingPoint
     from lacuner.techniques.label_issues import LabelIssues
-    from lacuner.trainer.comparison import SystemScore
+    from lacuner.trainer.comparison import Comparison
 
 ISSUES_SHOWN = 20
 FEW_MISSING = 0.02
@@ -99,14 +99,16 @@ def train(
             missing = len(issues.missing) + issues.unlisted_missing
             counts = {"labels_given": issues.labels, "missing": missing, "names": len(issues.missing_names())}
             counts["doubtful"] = len(issues.doubtful) + issues.unlisted_doubtful
-        scores = {row.system: {**row.count.as_json(), "low": row.low, "high": row.high} for row in comparison or ()}
+        rows = () if comparison is None else comparison.rows
+        scores = {row.system: {**row.count.as_json(), "low": row.low, "high": row.high} for row in rows}
+        facts |= {} if comparison is None else {"merge_rule": comparison.rule}
         facts |= {"gazetteer_entries": len(gazetteer)} if gazetteer is not None else {}
         print_json({**facts, "labels": trained.tagger.labels, **counts, **({"scores": scores} if scores else {})})
         return
     if issues is not None:
         _print_issues(issues, out)
     if comparison is not None:
-        _print_comparison(comparison, bool(dev))
+        _print_comparison(comparison)
     elif trained.estimate is not None and not dev:
         _print_estimate(trained.estimate, gazetteer is not None)
     if issues is not None and not dev and not gold:
@@ -177,23 +179,31 @@ def _find_gazetteer(
     return gazetteer
 
 
-def _print_comparison(rows: list[SystemScore], on_dev: bool) -> None:
-    """A table of gazetteer, model and both on dev or gold, and a sentence if the model does not help."""
+def _print_comparison(comparison: Comparison) -> None:
+    """A table of gazetteer, model and both on dev or gold, the merge rule, and whether the model helps."""
+    from lacuner.models.merging import DEFAULT_RULE, RULE_SENTENCES
+
     cells = [
         (
             row.system,
             *(f"{100 * value:.1f}" for value in (row.count.precision, row.count.recall, row.count.f1)),
             f"{100 * row.low:.1f} - {100 * row.high:.1f}",
         )
-        for row in rows
+        for row in comparison.rows
     ]
-    where = "On dev" if on_dev else "On gold, each part by a model that was trained on the rest"
+    where = "On dev" if comparison.chosen_on == "dev" else "On gold, each part by a model that was trained on the rest"
     print_table(f"\n{where}", ("", "P", "R", "F1", "95 % interval of F1"), cells)
-    by_system = {row.system: row.count.f1 for row in rows}
+    by_system = {row.system: row.count.f1 for row in comparison.rows}
     if by_system["both"] <= by_system["gazetteer alone"]:
         echo(f"The model does not improve on the gazetteer. {_ADVICE}")
     elif by_system["both"] < by_system["model alone"]:
-        echo("The model alone is better than both: predict with --no-gazetteer.")
+        echo("The model alone is better than both: compare on more sentences, or predict with --no-gazetteer.")
+    why = (
+        f"chosen on {comparison.chosen_on}"
+        if comparison.rule != DEFAULT_RULE
+        else "default: no other is clearly better"
+    )
+    echo(f"Merge rule of the tagger ({why}): {RULE_SENTENCES[comparison.rule]}.")
 
 
 def _print_estimate(point: OperatingPoint, has_gazetteer: bool) -> None:

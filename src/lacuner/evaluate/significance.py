@@ -66,6 +66,18 @@ def compare(a: np.ndarray, b: np.ndarray, *, samples: int = SAMPLES, seed: int =
     return Comparison(observed, low, high, _p_value(bootstrap - observed, limit), _p_value(randomised, limit))
 
 
+def better_share(a: np.ndarray, b: np.ndarray, *, samples: int = SAMPLES, seed: int = 1) -> float:
+    """The share of bootstrap samples in which system a has a higher F1 than b, from their `sentence_counts`.
+
+    >>> a, b = np.array([[2, 2, 2]] * 50), np.array([[1, 2, 2]] * 50)
+    >>> better_share(a, b, samples=100), better_share(a, a, samples=100)
+    (1.0, 0.0)
+    """
+    kinds, times = np.unique(np.hstack([a, b]), axis=0, return_counts=True)
+    drawn = np.random.default_rng(seed).multinomial(len(a), times / len(a), samples)
+    return float((_differences(kinds, drawn) > _TOLERANCE).mean())
+
+
 def f1_interval(counts: np.ndarray, *, samples: int = SAMPLES, seed: int = 1) -> tuple[float, float]:
     """95 % confidence interval of one system's F1, from its `sentence_counts`, by the bootstrap.
 

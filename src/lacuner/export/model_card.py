@@ -10,6 +10,7 @@ from lacuner import __version__
 from lacuner.export.options import ExportOptions
 from lacuner.export.proof import Proof
 from lacuner.export.source import ExportSource, model_name
+from lacuner.models.merging import RULE_SENTENCES
 from lacuner.models.tagger import Tagger
 
 _LIBRARIES = {"spacy": "spacy", "huggingface": "transformers", "onnx": "onnx"}
@@ -103,6 +104,7 @@ def _training(source: ExportSource) -> list[str]:
     if isinstance(source.tagger, Tagger) and source.tagger.gazetteer is not None:
         gazetteer = source.tagger.gazetteer
         lines.append(f"- Gazetteer: {len(gazetteer):,} entries of {', '.join(f'`{x}`' for x in gazetteer.labels)}")
+        lines.append(f"- Merge rule of gazetteer and model: `{gazetteer.rule}` ({RULE_SENTENCES[gazetteer.rule]})")
     settings = json.dumps(identity.get("config"), indent=1, ensure_ascii=False).replace("```", "` ` `")
     return [*lines, "", "<details><summary>All settings</summary>", "", "```json", settings, "```", "", "</details>"]
 

@@ -1,9 +1,10 @@
-"""The gazetteer that travels with a tagger: entries, how they are matched, and how matches and predictions combine."""
+"""The gazetteer that travels with a tagger: entries, how they are matched, and the rule by which they are merged."""
 
 import hashlib
 import json
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,13 +15,10 @@ from lacuner.annotate.sources import gazetteer_source
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
 from lacuner.errors import ModelFileError
+from lacuner.models.merging import DEFAULT_RULE, MERGE_RULES, MergeRule, merge_spans
 
 FORMAT, FORMAT_OF_SEVERAL = 1, 2
 """Of files with one gazetteer, and with several that have different options."""
-MIN_EXTENSION = 0.5
-"""Probability above which a prediction that extends one match replaces it. On dev (`ensemble` without dev, half of a
-gazetteer, seed 1) that gained 1.6 F1 points on wikigold and lost 0.1 on bc5cdr; letting any such prediction win that
-overlaps a match lost 2.5 there."""
 SOURCE = "gazetteer"
 """The `source` of spans that come from a gazetteer match."""
 
@@ -41,11 +39,14 @@ class TaggerGazetteer:
         spacing: Spacing = "given",
         stop: Iterable[str] = (),
         others: Iterable["TaggerGazetteer"] = (),
+        rule: MergeRule = DEFAULT_RULE,
     ) -> None:
         self.own = [Entry(entry.surface, entry.label) for entry in entries]
         self.case, self.spacing, self.stop = case, spacing, tuple(sorted(stop))
         self.others = tuple(others)
         """Gazetteers with other options. Where their matches overlap those of an earlier one, the earlier one wins."""
+        self.rule = rule
+        """How matches and predictions combine where they overlap; `others` have the same rule."""
         self._source = gazetteer_source(self.own, name=SOURCE, case=case, spacing=spacing, stop=self.stop)
 
     @property
@@ -73,6 +74,16 @@ class TaggerGazetteer:
             spans += [span for span in other.find(doc) if not taken.overlaps(span.start, span.end)]
         return sorted(spans) if self.others else spans
 
+    def merge(self, doc: Document) -> Document:
+        """A document with predicted spans, combined with the matches of the gazetteer."""
+        return replace(doc, spans=merge_spans(self.find(doc), doc.spans, self.rule))
+
+    def with_rule(self, rule: MergeRule) -> "TaggerGazetteer":
+        """This gazetteer with another merge rule."""
+        changed = copy(self)  # a new one would build its matcher again
+        changed.rule = rule
+        return changed
+
     def extend(self, entries: Iterable[Entry]) -> "TaggerGazetteer":
         """This gazetteer with more entries; those with a surface that it has are dropped. Its options stay."""
         known = {normalise_surface(entry.surface) for entry in self.entries}
@@ -95,13 +106,13 @@ class TaggerGazetteer:
                 known = {normalise_surface(entry.surface) for entry in joined.entries}
                 own = [entry for entry in part.own if normalise_surface(entry.surface) not in known]
                 others = (*joined.others, TaggerGazetteer(own, **part.options)) if own else joined.others
-                joined = TaggerGazetteer(joined.own, **joined.options, others=others)
+                joined = TaggerGazetteer(joined.own, **joined.options, others=others, rule=self.rule)
         return joined
 
     def replace_entries(self, entries: Sequence[Iterable[Entry]]) -> "TaggerGazetteer":
         """A gazetteer with the same options and other entries, given for each of its parts."""
         others = [TaggerGazetteer(own, **part.options) for part, own in zip(self.others, entries[1:], strict=True)]
-        return TaggerGazetteer(entries[0], **self.options, others=others)
+        return TaggerGazetteer(entries[0], **self.options, others=others, rule=self.rule)
 
     def rename_labels(self, names: Mapping[str, str]) -> "TaggerGazetteer":
         """This gazetteer with some labels renamed."""
@@ -121,6 +132,8 @@ class TaggerGazetteer:
     def to_json(self) -> bytes:
         """The gazetteer as a file."""
         facts = {"format": FORMAT, **_part_facts(self)}
+        if self.rule != DEFAULT_RULE:
+            facts["rule"] = self.rule
         if self.others:
             facts |= {"format": FORMAT_OF_SEVERAL, "others": [_part_facts(other) for other in self.others]}
         return json.dumps(facts, ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass")
@@ -136,7 +149,8 @@ def parse_gazetteer(data: bytes, file: Path) -> TaggerGazetteer:
         facts: Any = json.loads(data)
         if facts["format"] in (FORMAT, FORMAT_OF_SEVERAL):
             others = facts["others"] if facts["format"] == FORMAT_OF_SEVERAL else []
-            return _parse_part(facts, [_parse_part(other, []) for other in others])
+            gazetteer = _parse_part(facts, [_parse_part(other, []) for other in others])
+            return gazetteer.with_rule(MERGE_RULES[MERGE_RULES.index(facts.get("rule", DEFAULT_RULE))])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError("not a valid gazetteer file: run `lacuner annotate` again", file=file) from error
     raise ModelFileError("not a valid gazetteer file: run `lacuner annotate` again", file=file)
@@ -176,45 +190,3 @@ def read_sidecars(corpora: Iterable[Path]) -> TaggerGazetteer | None:
             own = parse_gazetteer(path.read_bytes(), path)
             gazetteer = own if gazetteer is None else gazetteer.join(own)
     return gazetteer
-
-
-def merge_spans(matches: Sequence[Span], predicted: Sequence[Span]) -> tuple[Span, ...]:
-    """Combine gazetteer matches and predictions; neither overlap among themselves, and nor does the result.
-
-    A match wins over predictions that overlap it, except over one that is probable and extends this match alone: an
-    entry is often part of a longer name. A prediction with the place and label of a match gives the match its score.
-
-    >>> match, longer, other = Span(4, 8, "LOC"), Span(0, 8, "LOC", 0.4), Span(9, 12, "PER", 0.3)
-    >>> [span.key for span in merge_spans([match], [longer, other])]
-    [(4, 8, 'LOC'), (9, 12, 'PER')]
-    >>> [span.key for span in merge_spans([match], [longer._replace(score=0.7), other])]
-    [(0, 8, 'LOC'), (9, 12, 'PER')]
-    """
-    starts, ends = _edges(matches := sorted(matches))
-    overlapped = [range(bisect_right(ends, span.start), bisect_left(starts, span.end)) for span in predicted]
-    scores = {span.key: span.score for span in predicted}
-    replaced = {
-        numbers[0]
-        for span, numbers in zip(predicted, overlapped, strict=True)
-        if (span.score or 0.0) > MIN_EXTENSION
-        and len(numbers) == 1
-        and span.start <= (match := matches[numbers[0]]).start
-        and match.end <= span.end
-        and span[:2] != match[:2]
-    }
-    kept = [
-        match._replace(score=scores.get(match.key, match.score))
-        for number, match in enumerate(matches)
-        if number not in replaced
-    ]
-    free = [
-        span
-        for span, numbers in zip(predicted, overlapped, strict=True)
-        if all(number in replaced for number in numbers)
-    ]
-    return tuple(sorted([*kept, *free]))
-
-
-def _edges(spans: Sequence[Span]) -> tuple[list[int], list[int]]:
-    """Starts and ends of sorted spans, both ascending because the spans do not overlap."""
-    return [span.start for span in spans], [span.end for span in spans]

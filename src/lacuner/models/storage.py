@@ -147,7 +147,10 @@ def load_with_entries(
     for file in dictionary:
         entries = load_gazetteer(file).entries
         own = tagger.gazetteer
-        tagger.gazetteer = TaggerGazetteer(entries) if own is None else own.extend(entries)
+        if own is None or own.rule == "model":  # entries that the user adds are used, even if the tagger's own are not
+            tagger.gazetteer = TaggerGazetteer(entries)
+        else:
+            tagger.gazetteer = own.extend(entries)
     return tagger
 
 

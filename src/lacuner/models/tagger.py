@@ -1,14 +1,13 @@
 """The tagger: documents in, documents with predicted spans out, each span with a score."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 
 import numpy as np
 
 from lacuner.data import Document, Span
 from lacuner.evaluate.threshold import check_threshold
-from lacuner.models.gazetteer import TaggerGazetteer, merge_spans
+from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.inference import predict_batches
 from lacuner.models.model import Model
 from lacuner.models.ragged import offsets_of
@@ -68,7 +67,7 @@ class Tagger:
             self.words_truncated += features.truncated
             self.words_unread += total - sentences.words_read + features.truncated
             for doc in assemble(group, sentences, self.decode(features, threshold), self.labels):
-                yield doc if self.gazetteer is None else add_matches(doc, self.gazetteer)
+                yield doc if self.gazetteer is None else self.gazetteer.merge(doc)
 
     def decode(self, features: Features, threshold: float | None = None) -> DecodedSpans:
         """Predicted spans, in words, of prepared sentences, in order; for `threshold` see `predict`."""
@@ -104,11 +103,6 @@ def predict_all(model: Model, docs: Sequence[Document]) -> list[Document]:
     """
     assert isinstance(model.head, HasThreshold)
     return list(Tagger(model).predict(docs, threshold=LOWEST_THRESHOLD))
-
-
-def add_matches(doc: Document, gazetteer: TaggerGazetteer) -> Document:
-    """Combine a document's predicted spans with the matches of a gazetteer."""
-    return replace(doc, spans=merge_spans(gazetteer.find(doc), doc.spans))
 
 
 def assemble(

@@ -1,19 +1,19 @@
 """Is the model better than the gazetteer it was trained from? Scores of the gazetteer, the model, and both."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document
 from lacuner.errors import ModelFileError
 from lacuner.evaluate.scores import Count
 from lacuner.evaluate.significance import f1_interval, sentence_counts
-from lacuner.evaluate.threshold import tune_threshold
-from lacuner.models.gazetteer import TaggerGazetteer, merge_spans
-from lacuner.models.tagger import Tagger, predict_all
-from lacuner.models.types import HasThreshold
+from lacuner.models.merging import DEFAULT_RULE, MERGE_RULES, MergeRule
+from lacuner.models.tagger import Tagger
+from lacuner.trainer.merge_rule import choose_rule, match_gazetteer, merge_all
 from lacuner.training.dataset import assign_folds
 
 FILE = "comparison.json"
@@ -33,87 +33,100 @@ class SystemScore:
     high: float
 
 
-def compare_with_gazetteer(tagger: Tagger, dev: Sequence[Document]) -> list[SystemScore]:
-    """Scores of the tagger's gazetteer alone, its model alone, and both, on dev."""
-    return [_score(system, dev, docs) for system, docs in _predict_systems(tagger, dev).items()]
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of the gazetteer, the model and both, and the rule by which both are merged."""
+
+    rows: list[SystemScore]
+    rule: MergeRule
+    chosen_on: str | None
+    """`dev`, `gold`, or None for the default rule."""
 
 
-def compare_on_gold(train: Callable[[int, list[Document]], Tagger], gold: Sequence[Document]) -> list[SystemScore]:
+class _Predictions(NamedTuple):
+    """Gold documents, and the same with the gazetteer's matches and with the model's predictions."""
+
+    gold: list[Document]
+    matched: list[Document]
+    predicted: list[Document]
+
+
+def compare_on_dev(tagger: Tagger, dev: Sequence[Document]) -> Comparison:
+    """Scores of the tagger's gazetteer alone, its model alone, and both, on dev; its rule was chosen there."""
+    assert tagger.gazetteer is not None
+    own = _predict(tagger, dev)
+    both = merge_all(own.matched, own.predicted, tagger.gazetteer.rule)
+    return Comparison(_score_systems(own, both), tagger.gazetteer.rule, "dev")
+
+
+def compare_on_gold(train: Callable[[int, list[Document]], Tagger], gold: Sequence[Document]) -> Comparison:
     """Scores on gold that is trained on: each document is scored by a model that was trained on the other parts.
 
-    `train` returns the tagger of a fold, trained on the given documents.
+    The merge rule is chosen on all of these predictions; for the score, on those of the other parts. `train` returns
+    the tagger of a fold, trained on the given documents.
     """
     folds = assign_folds(gold, FOLDS)
-    held_out: list[Document] = []
-    predicted: dict[str, list[Document]] = {}
+    parts: list[_Predictions] = []
     for fold in range(FOLDS):
         tagger = train(fold, [doc for doc, own in zip(gold, folds, strict=True) if own != fold])
-        docs = [doc for doc, own in zip(gold, folds, strict=True) if own == fold]
-        held_out += docs
-        for system, own_docs in _predict_systems(tagger, docs).items():
-            predicted.setdefault(system, []).extend(own_docs)
-    return [_score(system, held_out, docs) for system, docs in predicted.items()]
+        parts.append(_predict(tagger, [doc for doc, own in zip(gold, folds, strict=True) if own == fold]))
+    both: list[Document] = []
+    for part in parts:
+        rule = choose_rule(*_join([other for other in parts if other is not part]))
+        both += merge_all(part.matched, part.predicted, rule)
+    joined = _join(parts)
+    return Comparison(_score_systems(joined, both), choose_rule(*joined), "gold")
 
 
-def _predict_systems(tagger: Tagger, docs: Sequence[Document]) -> dict[str, list[Document]]:
+def _predict(tagger: Tagger, docs: Sequence[Document]) -> _Predictions:
     assert tagger.gazetteer is not None
-    return {
-        "gazetteer alone": match_gazetteer(tagger.gazetteer, docs),
-        "model alone": list(Tagger(tagger.model).predict(docs)),
-        "both": list(tagger.predict(docs)),
-    }
+    return _Predictions(list(docs), match_gazetteer(tagger.gazetteer, docs), list(Tagger(tagger.model).predict(docs)))
 
 
-def write_comparison(rows: Sequence[SystemScore], folder: Path) -> None:
+def _join(parts: Sequence[_Predictions]) -> _Predictions:
+    return _Predictions(*([doc for part in parts for doc in part[role]] for role in range(len(_Predictions._fields))))
+
+
+def _score_systems(own: _Predictions, both: Sequence[Document]) -> list[SystemScore]:
+    systems = {"gazetteer alone": own.matched, "model alone": own.predicted, "both": both}
+    return [_score(system, own.gold, docs) for system, docs in systems.items()]
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> None:
     """Keep a comparison on gold in a run folder: to make it again, models would have to be trained."""
-    facts = [{"system": row.system, **vars(row.count), "low": row.low, "high": row.high} for row in rows]
+    rows = [{"system": row.system, **vars(row.count), "low": row.low, "high": row.high} for row in comparison.rows]
+    facts = {"rule": comparison.rule, "chosen_on": comparison.chosen_on, "rows": rows}
     with atomic_write(folder / FILE) as stream:
         stream.write((json.dumps(facts, indent=1) + "\n").encode())
 
 
-def read_comparison(folder: Path) -> list[SystemScore] | None:
+def read_comparison(folder: Path) -> Comparison | None:
     """The comparison in a run folder; None if there is none.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_comparison([SystemScore("both", Count(1, 2, 3), 0.1, 0.7)], Path(folder))
-    ...     read_comparison(Path(folder))[0].count.f1
+    ...     rows = [SystemScore("both", Count(1, 2, 3), 0.1, 0.7)]
+    ...     write_comparison(Comparison(rows, "model", "gold"), Path(folder))
+    ...     read_comparison(Path(folder)).rows[0].count.f1
     0.4
     """
     if not (folder / FILE).exists():
         return None
     try:
-        rows = json.loads((folder / FILE).read_bytes())
-        counts = [Count(*(int(row[name]) for name in ("correct", "predicted", "gold"))) for row in rows]
-        return [
-            SystemScore(str(row["system"]), count, float(row["low"]), float(row["high"]))
-            for row, count in zip(rows, counts, strict=True)
-        ]
+        stored = json.loads((folder / FILE).read_bytes())
+        if isinstance(stored, list):  # of an earlier version, which had one rule
+            stored = {"rule": DEFAULT_RULE, "chosen_on": None, "rows": stored}
+        rule, chosen_on = MERGE_RULES[MERGE_RULES.index(stored["rule"])], stored["chosen_on"]
+        if chosen_on not in ("dev", "gold", None):
+            raise ValueError("not a comparison")
+        return Comparison([_parse_row(row) for row in stored["rows"]], rule, chosen_on)
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ModelFileError("this is not the comparison of a run", file=folder / FILE) from error
 
 
-def match_gazetteer(gazetteer: TaggerGazetteer, docs: Sequence[Document]) -> list[Document]:
-    """Documents with the matches of a gazetteer in place of their labels."""
-    return [replace(doc, spans=tuple(gazetteer.find(doc)), rejected=(), unsure=(), complete=None) for doc in docs]
-
-
-def tune_with_gazetteer(tagger: Tagger, dev: Sequence[Document]) -> None:
-    """Tune the decision threshold of a span model for use together with its gazetteer."""
-    head, gazetteer = tagger.model.head, tagger.gazetteer
-    if gazetteer is None or not isinstance(head, HasThreshold):
-        return
-    matched = match_gazetteer(gazetteer, dev)
-    merged = [
-        replace(doc, spans=merge_spans([span._replace(score=1.0) for span in match.spans], doc.spans))
-        for match, doc in zip(matched, predict_all(tagger.model, dev), strict=True)
-    ]
-    # a match stays whatever the model says: it must not get the model's score
-    merged = [
-        replace(doc, spans=tuple(span._replace(score=1.0) if span.source else span for span in doc.spans))
-        for doc in merged
-    ]
-    head.threshold = tune_threshold(dev, merged)[0]
+def _parse_row(row: Mapping[str, Any]) -> SystemScore:
+    count = Count(*(int(row[name]) for name in ("correct", "predicted", "gold")))
+    return SystemScore(str(row["system"]), count, float(row["low"]), float(row["high"]))
 
 
 def _score(system: str, dev: Sequence[Document], predicted: Sequence[Document]) -> SystemScore:

@@ -13,6 +13,7 @@ from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.encoders import parse_encoder_name
 from lacuner.models.gazetteer import TaggerGazetteer
+from lacuner.models.merging import DEFAULT_RULE
 from lacuner.models.storage import AnyTagger, load, save
 from lacuner.models.tagger import Tagger
 from lacuner.recipes import RECIPES, find_recipe
@@ -27,17 +28,18 @@ from lacuner.trainer.auto import (
     read_auto_settings,
 )
 from lacuner.trainer.comparison import (
+    FILE,
     FOLDS,
     MAX_GOLD,
     MIN_GOLD,
-    SystemScore,
+    Comparison,
+    compare_on_dev,
     compare_on_gold,
-    compare_with_gazetteer,
     read_comparison,
-    tune_with_gazetteer,
     write_comparison,
 )
 from lacuner.trainer.labels import check_labels
+from lacuner.trainer.merge_rule import fit_to_dev
 from lacuner.trainer.streaming import load_if_needed
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.distributed import is_first, value_of_first
@@ -53,7 +55,7 @@ class TrainingResult:
     run: Run
     label_issues: LabelIssues | None
     """For a recipe that uses weak labels: what the model finds and they lack, and labels that it disagrees with."""
-    comparison: list[SystemScore] | None = None
+    comparison: Comparison | None = None
     """With a gazetteer: scores of the gazetteer, the model, and both, on dev or on gold (by `compare_on_gold`)."""
     estimate: OperatingPoint | None = None
     """Without dev, from recipes that hide names: what the model is expected to add to the labels."""
@@ -158,19 +160,23 @@ def train(  # noqa: PLR0913
         log(note)
     identity = run_identity(recipe, seed, config, data)
     if gazetteer is not None:
+        gazetteer = gazetteer.with_rule(DEFAULT_RULE)  # of a gazetteer from another run: the rule is chosen anew
         identity["gazetteer"] = gazetteer.sha256
     run = Run(out, {**identity, "why": why} if why is not None else identity, log, callback)
     with run.locked():
         finished = run.finished
-        if run.is_loadable:
+        if loadable := run.is_loadable:
             log("this run is already finished")
             tagger = load(Path(out) / "model")
         else:
             tagger = _train_tagger(module, data, config, run, gazetteer)
-            save(tagger, run.model_folder)
         comparison = None
         if isinstance(tagger, Tagger) and tagger.gazetteer is not None:
             comparison = _compare(tagger, module, data, config, run)
+            if comparison is not None:
+                tagger.gazetteer = tagger.gazetteer.with_rule(comparison.rule)
+        if not loadable:
+            save(tagger, run.model_folder)
         if not is_first():
             return TrainingResult(tagger, run, None)
         issues = None
@@ -195,19 +201,19 @@ def _train_tagger(
     tagger: AnyTagger = module.train(Splits(**data), config, run)
     if isinstance(tagger, Tagger) and gazetteer is not None:
         tagger.gazetteer = gazetteer
-        if data.get("dev") and tunes_threshold(config):
-            tune_with_gazetteer(tagger, data["dev"])
+        if data.get("dev"):
+            fit_to_dev(tagger, data["dev"], tunes_threshold(config))
     return tagger
 
 
 def _compare(
     tagger: Tagger, module: ModuleType, data: Mapping[str, Sequence[Document]], config: Config, run: Run
-) -> list[SystemScore] | None:
+) -> Comparison | None:
     """Compare gazetteer, model and both on dev; without dev on gold, by models trained on parts of it."""
     gold = data.get("gold", [])
     if data.get("dev"):
-        return compare_with_gazetteer(tagger, data["dev"])
-    if not gold or run.finished:
+        return compare_on_dev(tagger, data["dev"])
+    if not gold or run.finished or value_of_first((run.folder / FILE).exists):
         return read_comparison(run.folder)
     if not MIN_GOLD <= len(gold) <= MAX_GOLD:
         run.log(f"to compare model and gazetteer, give --dev, or {MIN_GOLD} to {MAX_GOLD} documents as --gold")
@@ -225,10 +231,10 @@ def _compare(
         return trained
 
     try:
-        rows = compare_on_gold(train_part, gold)
+        comparison = compare_on_gold(train_part, gold)
     except TrainingError as error:
         run.log(f"no comparison of model and gazetteer: without a part of gold, {error}")
         return None
-    write_comparison(rows, run.folder)
+    write_comparison(comparison, run.folder)
     shutil.rmtree(run.folder / "comparison", ignore_errors=True)
-    return rows
+    return comparison
