@@ -108,12 +108,22 @@ def doc(label: str) -> Document:
     return Document("1", "Mara left", spans=(Span(0, 4, label),))
 
 
-@pytest.mark.parametrize(("one", "other"), [("Person", "PERSON"), ("Persons", "Person"), ("bio:Person", "Person")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("Person", "PERSON"), ("Persons", "Person"), ("bio:Person", "Person"), ("Person", "PER")]
+)
 def test_labels_that_look_alike_are_a_question(one: str, other: str) -> None:
     for data, gazetteer in (({"weak": [doc(one)], "gold": [doc(other)]}, ()), ({"weak": [doc(one)]}, (other,))):
         with pytest.raises(ConfigError, match=rf"uses {other}, weak uses {one}: .* add --map {other}={one}"):
             check_labels(data, gazetteer)
     assert not check_labels({"weak": [doc(one)], "gold": list(rename_labels([doc(other)], {other: one}))})
+
+
+def test_labels_are_compared_before_a_recipe_is_chosen(tmp_path: Path) -> None:
+    """`auto` ignores gold that has no label in common with weak; then it is too late to ask."""
+    splits = Splits(weak=WEAK, gold=list(rename_labels(DEMO.dev[:40], {"PERSON": "Per"})))
+    assert any(span.label == "PERSON" for doc in WEAK for span in doc.spans)
+    with pytest.raises(ConfigError, match=r"gold uses Per, weak uses PERSON: .* add --map Per=PERSON; if not, rename"):
+        train("auto", splits, tmp_path / "run")
 
 
 def test_a_label_that_only_one_input_has_is_named() -> None:

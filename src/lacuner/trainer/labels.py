@@ -6,6 +6,9 @@ from dataclasses import replace
 from lacuner.data import Document, Span, labels_of
 from lacuner.errors import ConfigError
 
+MIN_ABBREVIATION = 3
+"""Letters of a label that may be short for another: `LOC`, `LOCATION`."""
+
 
 def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterator[Document]:
     """Documents with some labels renamed.
@@ -27,9 +30,9 @@ def check_labels(data: Mapping[str, Sequence[Document]], gazetteer: Iterable[str
     """Raise an error if two inputs seem to name a type differently; returns sentences about labels that one lacks.
 
     >>> weak, gold = (Document("1", "Mara", spans=(Span(0, 4, label),)) for label in ("Person", "PERSON"))
-    >>> check_labels({"weak": [weak], "gold": [gold]})
+    >>> check_labels({"weak": [weak], "gold": [gold]})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    lacuner.errors.ConfigError: gold uses PERSON, weak uses Person: if these are the same type, add --map PERSON=Person
+    lacuner.errors.ConfigError: gold uses PERSON, weak uses Person: if these are the same type, add ...
     """
     labels = {role: set(labels_of(docs)) for role, docs in data.items()}
     labels["the gazetteer"] = set(gazetteer)
@@ -43,7 +46,7 @@ def check_labels(data: Mapping[str, Sequence[Document]], gazetteer: Iterable[str
                 if alike:
                     raise ConfigError(
                         f"{role} uses {label}, {other} uses {alike[0]}: if these are the same type, add "
-                        f"--map {label}={alike[0]}"
+                        f"--map {label}={alike[0]}; if not, rename one of them: --map {alike[0]}=OTHER_NAME"
                     )
             others = " and ".join(roles[:number])
             notes.append(f"only {role} has the label {label}: {_lacks(others, role)}")
@@ -57,9 +60,15 @@ def _lacks(others: str, role: str) -> str:
 
 
 def _are_alike(label: str, other: str) -> bool:
-    """Whether two labels differ only in case, punctuation, a plural s, or a prefix such as `bio:`."""
+    """Whether two labels differ only in case, punctuation, a plural s, or a prefix such as `bio:`, or one is short.
+
+    >>> _are_alike("PER", "Person"), _are_alike("bio:Drug", "drugs"), _are_alike("PER", "PLACE")
+    (True, False, False)
+    """
     left, right = ("".join(filter(str.isalnum, name.casefold())) for name in (label, other))
     if not left or not right:
         return False
+    if min(len(left), len(right)) >= MIN_ABBREVIATION and (left.startswith(right) or right.startswith(left)):
+        return True
     last = [name.casefold().replace("/", ":").replace("#", ":").rsplit(":", 1)[-1] for name in (label, other)]
     return left == right or left.rstrip("s") == right.rstrip("s") or last[0] == last[1]
