@@ -26,7 +26,7 @@ def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterato
         yield replace(doc, spans=spans, rejected=rejected, unsure=unsure) if names else doc
 
 
-def check_labels(data: Mapping[str, Sequence[Document]], gazetteer: Iterable[str] = ()) -> list[str]:
+def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Iterable[str] = ()) -> list[str]:
     """Raise an error if two inputs seem to name a type differently; returns sentences about labels that one lacks.
 
     >>> weak, gold = (Document("1", "Mara", spans=(Span(0, 4, label),)) for label in ("Person", "PERSON"))
@@ -34,7 +34,7 @@ def check_labels(data: Mapping[str, Sequence[Document]], gazetteer: Iterable[str
     Traceback (most recent call last):
     lacuner.errors.ConfigError: gold uses PERSON, weak uses Person: if these are the same type, add ...
     """
-    labels = {role: set(labels_of(docs)) for role, docs in data.items()}
+    labels = {role: set(labels_of(docs or ())) for role, docs in data.items()}
     labels["the gazetteer"] = set(gazetteer)
     roles = [role for role in ("weak", "the gazetteer", "gold", "dev") if labels.get(role)]
     notes = []

@@ -130,8 +130,7 @@ def train(  # noqa: PLR0913
     The tagger uses the `gazetteer` beside its model, and the model folder contains it.
     """
     # of all inputs: labels that differ in spelling could make `auto` choose a recipe that ignores gold
-    given = {role: docs for role, docs in vars(splits).items() if docs is not None}
-    notes = check_labels(given, gazetteer.labels if gazetteer is not None else ())
+    notes = check_labels(vars(splits), gazetteer.labels if gazetteer is not None else ())
     stored = value_of_first(lambda: stored_identity(Path(out))) or {}
     why = stored.get("why")  # the reasons for a recipe are not part of what identifies the run
     if recipe == AUTO:
