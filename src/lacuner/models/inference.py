@@ -95,8 +95,11 @@ def predict_batches(model: Model, features: Features, extract: Callable[[Any], T
     encoder, on_cpu = model.encoder, next(model.parameters()).device.type == "cpu"
     if features.lengths.sum() < FAST_FROM or not (on_cpu and isinstance(encoder, HasFastForward)):
         return score_batches(model, features, extract)
+    was_training = model.training
+    model.eval()  # what is prepared here must not contain dropout
     with torch.no_grad():
         forward = encoder.fast_forward(features)
+    model.train(was_training)
 
     def compute(indices: np.ndarray) -> T:
         return extract(model.head(*forward(indices)))
