@@ -132,18 +132,18 @@ def test_weighted_negatives_follow_their_weights(weak: list[Document], tmp_path:
 def test_weights_come_from_the_models_own_scores(
     weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[float, str]] = []
+    seen: list[tuple[object, ...]] = []
     real = negative_sampling.sampling_weights
     monkeypatch.setattr(
         negative_sampling,
         "sampling_weights",
-        lambda logits, mu, margin: seen.append((mu, margin)) or real(logits, mu, margin),
+        lambda logits, *how: seen.append(how) or real(logits, *how),
     )
     spans = spans_of(weak, tmp_path)
-    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "mu=3.0", "ablation.margin=types"])
+    config = load_config(negative_sampling.Config, settings=["sampler=weighted", "mu=3.0", "ablation.margin=all"])
     negative_sampling.sampling_step(spans, config, 0)(np.arange(4))
     negative_sampling.sampling_step(spans, negative_sampling.Config(), 0)(np.arange(4))
-    assert seen == [(3.0, "types")]
+    assert seen == [(3.0, "all", "margin")]
 
 
 def test_windows_sample_by_the_words_they_own(tmp_path: Path) -> None:
@@ -219,7 +219,14 @@ def test_the_best_on_dev_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    ["mu=2.0", "temperature=2.0", "ablation.margin=types", "ablation.uniform_epochs=3", "ablation.oracle=heldout"],
+    [
+        "mu=3.0",
+        "temperature=2.0",
+        "ablation.margin=all",
+        "ablation.weighting=printed",
+        "ablation.uniform_epochs=3",
+        "ablation.oracle=heldout",
+    ],
 )
 def test_settings_of_another_sampler_are_refused(setting: str) -> None:
     with pytest.raises(ConfigError, match="has no effect together with sampler=uniform"):

@@ -70,23 +70,33 @@ def test_uniform_is_uniform():
     assert chisquare(drawn.sum(0)[[0, 2, 3]].numpy()).pvalue > 0.001
 
 
+@pytest.mark.parametrize("weighting", ["printed", "product", "margin"])
 @pytest.mark.parametrize("margin", ["types", "all"])
-def test_weights_equal_the_formula(margin):
+def test_weights_equal_the_formula(margin, weighting):
     torch.manual_seed(0)
     logits = torch.randn(2, 3, 2, 4, dtype=torch.float32) * 3
-    found = sampling_weights(logits, 8.0, margin).numpy()
+    found = sampling_weights(logits, 8.0, margin, weighting).double().numpy()
     for at in np.ndindex(2, 3, 2):
         z = np.exp(logits[at].numpy().astype(float))
         z /= z.sum()
         v = z[0] - (z.max() if margin == "all" else z[1:].max())
         u = -(z * np.log(z)).sum()
-        np.testing.assert_allclose(found[at], u * (1 + v) ** 8, rtol=1e-4)
+        weight = {"printed": np.exp(u * (1 + v) ** 8), "product": u * (1 + v) ** 8, "margin": (1 + v) ** 8}[weighting]
+        np.testing.assert_allclose(found[at], np.log(weight), rtol=1e-3, atol=1e-3)
+
+
+def test_a_likely_entity_is_drawn_less_often_by_its_margin():
+    """The printed formula prefers the uncertain span, the default the one that is no entity."""
+    logits = torch.tensor([[0.0, 3.0], [0.5, 0.0], [6.0, 0.0]])  # an entity, an uncertain span, and O
+    margin, printed = (sampling_weights(logits, 2.0, weighting=form).tolist() for form in ("margin", "printed"))
+    assert margin[0] < margin[1] < margin[2] and printed[1] == max(printed)
 
 
 def test_certain_spans_have_finite_weights():
     sure = torch.tensor([[1e4, -1e4, 0.0], [-1e4, 1e4, 0.0]]).view(1, 2, 1, 3)
     for margin in ("types", "all"):
-        assert torch.isfinite(sampling_weights(sure, 8.0, margin)).all()
+        for weighting in ("printed", "product", "margin"):
+            assert torch.isfinite(sampling_weights(sure, 8.0, margin, weighting)).all()
     assert (span_entropy(sure) == 0).all()
     drawn = sample_negatives(
         torch.ones(1, 2, 1, dtype=torch.bool), torch.tensor([1]), sampling_weights(sure, 8.0, "types") * 1e3

@@ -29,12 +29,11 @@ from torch import Tensor
 from lacuner.data import Document, Lost, Splits
 from lacuner.losses.conf_mpu import Base, conf_mpu_risk, mpn_risk
 from lacuner.models.config import TokenHeadConfig
-from lacuner.models.encoders import names_transformer
 from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import Targets
-from lacuner.recipes.pu import prior_ratios
+from lacuner.recipes.pu import default_base, prior_ratios
 from lacuner.techniques.early_learning import explore
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
@@ -118,7 +117,7 @@ def _voter_epochs(config: Config) -> int:
 
 
 def _base(config: Config) -> Base:
-    return config.base or ("mae" if names_transformer(config.encoder.name) else "ce")
+    return config.base or default_base(config.encoder.name)
 
 
 def find_prior(weak: WeakTrainingSet, docs: Sequence[Document], config: Config, run: Run) -> Tensor:

@@ -2,8 +2,9 @@
 
 What it does: a span classifier is trained on every labeled span and, in a sentence of n words, on `ceil(rate * n)` of
     the unlabeled spans, sampled anew in every step. An unlabeled entity is rarely among them, so it is rarely trained
-    as a negative. The `uniform` sampler treats all unlabeled spans alike; the `weighted` one prefers spans that the
-    model is uncertain about and that do not look like entities.
+    as a negative. The `uniform` sampler treats all unlabeled spans alike; the `weighted` one prefers spans that do not
+    look like entities: with `v`, the probability of O minus that of the best type, a span has the weight `(1 + v)^(mu /
+    T)`, where `T` falls from `sqrt(epochs)` to 1.
 Assumes: that labels are right and missing at random, and that entities are few among all spans. A good first choice
     for incomplete labels when nothing else is known about them.
 Needs: weak; with dev it also tunes the decision threshold.
@@ -11,7 +12,11 @@ Costs: one training run of a span classifier, about as long as `trust`; one more
 Departs from the authors: spans have a maximum width; complete documents contribute all their negatives; spans that
     overlap an unsure one are never sampled. The head has one hidden layer of 96 with start, end and width by default
     (`head.variant=product` is theirs, except for its size), dropout 0.3, the optimiser of all our recipes, and there
-    are 0.5 negatives per word. The threshold is tuned on dev. Uncertainty is measured in the step itself, with dropout.
+    are 0.5 negatives per word. The threshold is tuned on dev. The weights come from the step itself, with dropout. The
+    paper's weight is `exp(u (1 + v)^8 / T)` with the entropy `u` (`ablation.weighting=printed`, `mu=8`). Read either
+    way, its negatives have more unlabeled entities than uniform ones: if O counts for `v` (`ablation.margin=all`), the
+    weights are nearly uniform; if not, nearly all negatives are spans of high entropy, and in the models that we have
+    tried many of these are unlabeled entities. Without `u` and `exp` there are fewer from the second epoch on.
 Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity problem in named entity recognition"; Li, Liu
     and Shi (2022), "Rethinking negative sampling for handling missing entity annotations".
 """
@@ -42,6 +47,7 @@ from lacuner.models.types import SpanScores, Targets
 from lacuner.sampling.span_negatives import (
     Margin,
     Rank,
+    Weighting,
     negatives_per_sentence,
     sample_by_rank,
     sample_negatives,
@@ -68,8 +74,10 @@ class Ablation(BaseConfig):
 
     rank: Rank | None = None
     """Sample the spans of top, middle or bottom uncertainty instead (an experiment of the paper)."""
-    margin: Margin = "all"
-    """Weighted sampler: whether the margin of O is taken over all classes, O included, or over the types alone."""
+    weighting: Weighting = "margin"
+    """Weighted sampler: weight of a span: by its margin, by margin and entropy, or the paper's printed formula."""
+    margin: Margin = "types"
+    """Weighted sampler: whether the margin of O is taken over the types alone, or over all classes, O included."""
     uniform_epochs: int = Field(0, ge=0)
     """Weighted sampler: number of first epochs that sample uniformly."""
     oracle: Literal["self", "heldout"] = "self"
@@ -92,7 +100,7 @@ class Config(RecipeConfig):
     """Number of sampled negatives per word; lower it if many labels are missing (the paper uses 0.35)."""
     try_rate: tuple[Annotated[float, Field(gt=0)], ...] = ()
     """Rates to try, one training run each; the best on dev is kept, and `rate` is ignored."""
-    mu: Annotated[float, _WEIGHTED] = Field(8.0, ge=0)
+    mu: Annotated[float, _WEIGHTED] = Field(2.0, ge=0)
     """Preference of the weighted sampler for spans that do not look like entities."""
     temperature: Annotated[float, _WEIGHTED] = Field(1.0, gt=0)
     """Temperature of the weighted sampler, relative to `sqrt(epochs - epoch)`; the lower, the less random."""
@@ -180,7 +188,7 @@ def _weigh(scores: SpanScores, config: Config) -> Tensor:
     """Log-weights of the weighted sampler, or the uncertainty that spans are ranked by: `[batch, words, widths]`."""
     if config.ablation.rank:
         return span_entropy(scores.logits)
-    return sampling_weights(scores.logits, config.mu, config.ablation.margin)
+    return sampling_weights(scores.logits, config.mu, config.ablation.margin, config.ablation.weighting)
 
 
 def _held_out_weights(weak: WeakTrainingSet, docs: Sequence[Document], config: Config, run: Run) -> CorpusTargets:

@@ -1,11 +1,12 @@
 """Negative sampling: which unlabeled spans of a batch are used as negatives.
 
 What it does: the candidates of a sentence with the highest random keys (log weight plus Gumbel noise) are taken, which
-    is sampling without replacement in proportion to the weights. `weighted` prefers uncertain spans that do not look
-    like entities: `u (1 + v)^mu`, with the entropy `u` and the margin `v` of O over the best class.
+    is sampling without replacement in proportion to the weights. `sampling_weights` has the forms of weighted sampling,
+    made of the entropy `u` of a span and the margin `v` of O over the best class.
 Assumes: few unlabeled spans are entities, so that a small sample rarely contains one.
-Departs from the authors: they sample span by span in Python; the distribution is the same. The paper does not say
-    whether O itself belongs to the classes over which `v` is taken: `margin` has both readings.
+Departs from the authors: they sample span by span in Python; the distribution is the same. Their formula is
+    `weighting="printed"`. The paper does not say whether O itself belongs to the classes over which `v` is taken:
+    `margin` has both readings.
 Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity problem in named entity recognition"; Li, Liu
     and Shi (2022), "Rethinking negative sampling for handling missing entity annotations".
 """
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 Margin = Literal["types", "all"]
+Weighting = Literal["margin", "product", "printed"]
 Rank = Literal["top", "middle", "bottom"]
 
 
@@ -81,12 +83,23 @@ def span_entropy(logits: Tensor) -> Tensor:
     return entropy
 
 
-def sampling_weights(logits: Tensor, mu: float, margin: Margin) -> Tensor:
-    """`u (1 + v)^mu` of each span; divided by a temperature it is the span's log weight.
+def sampling_weights(logits: Tensor, mu: float, margin: Margin = "types", weighting: Weighting = "margin") -> Tensor:
+    """What, divided by a temperature, is the log weight of each span: `[..., classes]` to `[...]`.
 
-    >>> sampling_weights(torch.tensor([[0.0, 0.0], [2.0, 0.0]]), mu=8.0, margin="types")
-    tensor([ 0.6931, 33.8795])
+    With the entropy `u` of a span, and the margin `v` of O over the best type (`margin="types"`) or over the best
+    class, O included (`all`), at temperature 1 the weight is `(1 + v)^mu` (`margin`), `u (1 + v)^mu` (`product`) or
+    `exp(u (1 + v)^mu)` (`printed`).
+
+    >>> logits = torch.tensor([[0.0, 0.0], [2.0, 0.0]])  # an uncertain span, and one that is no entity
+    >>> sampling_weights(logits, mu=2.0).exp(), sampling_weights(logits, 8.0, weighting="printed")
+    (tensor([1.0000, 3.1032]), tensor([ 0.6931, 33.8795]))
     """
     probs = logits.detach().float().softmax(dim=-1)
     best = probs.max(dim=-1).values if margin == "all" else probs[..., 1:].max(dim=-1).values
-    return span_entropy(logits) * (1 + probs[..., 0] - best) ** mu
+    v = probs[..., 0] - best
+    if weighting == "printed":
+        return span_entropy(logits) * (1 + v) ** mu
+    log_weights = mu * torch.log((1 + v).clamp(min=1e-6))
+    if weighting == "product":
+        log_weights = log_weights + torch.log(span_entropy(logits).clamp(min=1e-6))
+    return log_weights
