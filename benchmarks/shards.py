@@ -123,8 +123,11 @@ def measure(command: str, folder: Path, documents: int, on: str, workers: int) -
     log.unlink(missing_ok=True)
     measured = MeasuredJob(job, str(log), job.output, job.ending, job.forkable)
     start, cpu = time.monotonic(), time.process_time()
-    first_shard: list[float] = []
-    run = ShardedRun(measured, Corpus(corpus), out, on_progress=lambda _: first_shard.append(time.monotonic()))
+    finished: list[tuple[float, int]] = []
+    """When a shard was finished, and how many documents were done then."""
+    run = ShardedRun(
+        measured, Corpus(corpus), out, on_progress=lambda progress: finished.append((time.monotonic(), progress.done))
+    )
     summary = run.run(open_engine(on, workers))
     seconds = time.monotonic() - start
     notes = [json.loads(line) for line in log.read_text().splitlines()]
@@ -140,7 +143,8 @@ def measure(command: str, folder: Path, documents: int, on: str, workers: int) -
         "cpu_microseconds_per_document": round(1e6 * in_workers / documents, 2),
         "cpu_seconds_of_the_first_process": round(own, 1),
         "seconds": round(seconds, 1),
-        "seconds_until_the_first_shard": round(first_shard[0] - start, 1),
+        "seconds_until_the_first_shard": round(finished[0][0] - start, 1),
+        "documents_per_second_afterwards": round((documents - finished[0][1]) / (finished[-1][0] - finished[0][0])),
         "peak_megabytes_per_worker": sorted(round(peak / 1e6) for peak in peaks.values()),
         "input_bytes_per_document": round(corpus.stat().st_size / documents),
         "output_bytes_per_document": round(written / documents),

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
@@ -22,6 +22,10 @@ from lacuner.errors import ConfigError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Request = dict[str, Any]
+RunRequests = Callable[
+    [str, Sequence[Request], int, Callable[[Request, str | None], None], Callable[[str], None], int], None
+]
+"""What `run_requests` is: the same requests may run on other machines."""
 
 AHEAD = 2
 """Items submitted per pool worker: one being processed, one waiting."""
@@ -121,11 +125,9 @@ def run_requests(
     it prints is passed to `log`. When it ends, `on_exit` is called in this thread with the request and None, or a
     description of the failure. If this function is interrupted, or `on_exit` raises, all children are killed.
     """
-    count = str(threads)  # and no spinning: a thread that waits actively takes time from the other processes
-    env = {**os.environ, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OMP_WAIT_POLICY": "PASSIVE"}
     children: list[subprocess.Popen[str]] = []
     with ThreadPoolExecutor(max(workers, 1)) as pool:
-        futures = {pool.submit(_run_child, program, request, env, log, children): request for request in requests}
+        futures = {pool.submit(run_child, program, request, log, threads, children): request for request in requests}
         try:
             for future in as_completed(futures):
                 on_exit(futures[future], future.result())
@@ -140,19 +142,25 @@ def run_requests(
             raise
 
 
-def _run_child(
+def run_child(
     program: str,
     request: Request,
-    env: Mapping[str, str],
     log: Callable[[str], None],
-    children: list[subprocess.Popen[str]],
+    threads: int = 1,
+    children: list[subprocess.Popen[str]] | None = None,
 ) -> str | None:
-    """Run one request; return a description of the failure, if any."""
+    """Run one request, as `run_requests` does; return a description of the failure, if any.
+
+    `children` receives the child, so that it can be killed.
+    """
+    count = str(threads)  # and no spinning: a thread that waits actively takes time from the other processes
+    env = {**os.environ, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OMP_WAIT_POLICY": "PASSIVE"}
     command = [sys.executable, "-P", "-c", f"from {program} import main; main()"]  # -P: no imports from this folder
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     # a session of its own: Ctrl-C reaches only the parent
     child = subprocess.Popen(command, env=env, start_new_session=True, encoding="utf-8", errors="replace", **pipes)
-    children.append(child)
+    if children is not None:
+        children.append(child)
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None
     errors: list[str] = []
     reader = threading.Thread(target=errors.extend, args=(child.stderr,), daemon=True)

@@ -62,7 +62,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Cells run in this process, which has loaded torch already; the keys of those that ran."""
     ran: list[str] = []
 
-    def run_here(_: str, requests: list[Request], workers: int, on_exit: OnExit, log: Callable[[str], None]) -> None:
+    def run_here(_: str, requests: list[Request], workers: int, on_exit: OnExit, *__: object) -> None:
         for request in requests:
             ran.append(request["key"])
             write_row(Path(request["out"]), run_request(request))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -12,24 +13,22 @@ from typing import Any
 
 import pytest
 
+from lacuner.corpus import write
 from lacuner.errors import ConfigError
-from lacuner.scale.engines import ProcessEngine, open_engine
-from lacuner.scale.job import _opened
+from lacuner.processes import Request
+from lacuner.scale.engines import ProcessEngine, open_engine, open_launcher
 from lacuner.scale.ray_engine import ENVIRONMENT, RayEngine
 from lacuner.scale.run import Progress, ShardedRun
 from lacuner.scale.shards import Corpus
+from tests.bench.conftest import SMALL
 from tests.cli.conftest import Run
 from tests.conftest import ROOT
-from tests.scale.test_run import TEXTS, files, new_run, start_run
+from tests.demo_corpus import demo_corpus
+from tests.scale.runs import TEXTS, files, new_run, start_run
 from tests.scale.word_count import WordCount
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'lacuner[scale]'")
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(autouse=True)
-def nothing_opened() -> None:
-    _opened.clear()
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +52,6 @@ def cluster() -> Iterator[Any]:
         cluster.shutdown()
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    path = tmp_path / "texts.txt"
-    path.write_text("\n".join(TEXTS) + "\n")
-    return path
-
-
 def test_the_same_bytes_as_one_process(cluster: Any, corpus: Path, tmp_path: Path, run: Run) -> None:
     new_run(corpus, "whole").run(ProcessEngine(1))
     job = WordCount(str(tmp_path / "log"), seconds=0.2)
@@ -76,24 +68,20 @@ def test_the_same_bytes_as_one_process(cluster: Any, corpus: Path, tmp_path: Pat
     assert "texts.txt:10: this is not utf-8 text" in run(*args, "--out", "bad", status=2).stderr
 
 
+def test_a_recipe_that_trains_one_model_is_refused(run: Run) -> None:
+    refused = run("train", "--recipe", "trust", "--weak", "weak.jsonl", "--out", "out", "--on", "ray", status=2)
+    assert "recipe `trust` trains one model: --on is for ensemble, cupul, roster; leave it out" in refused.stderr
+
+
 def test_no_cluster_there(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ray.init", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("no answer\nat all")))
     with pytest.raises(ConfigError, match=r"cannot connect to Ray at ray://127.0.0.1:1: no answer; check --on"):
         new_run(corpus, "out").run(RayEngine("ray://127.0.0.1:1"))
 
 
-@pytest.mark.slow
-def test_a_killed_worker_is_replaced(cluster: Any, corpus: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_and_a_killed_machine_are_replaced(cluster: Any, corpus: Path, tmp_path: Path) -> None:
     corpus.write_text("\n".join([*TEXTS[:7], "kill", *TEXTS[7:]]) + "\n")
     new_run(corpus, "whole", WordCount(str(tmp_path / "whole.log"), kills=0)).run(ProcessEngine(1))
-    new_run(corpus, "out").run(open_engine("ray", None))
-    assert (tmp_path / "out.log.killed").exists()
-    assert files(tmp_path / "out") == files(tmp_path / "whole")
-
-
-@pytest.mark.slow
-def test_a_killed_machine_is_replaced(cluster: Any, corpus: Path, tmp_path: Path) -> None:
-    new_run(corpus, "whole").run(ProcessEngine(1))
     node = cluster.add_node(num_cpus=1)
     killed: list[int] = []
 
@@ -105,8 +93,46 @@ def test_a_killed_machine_is_replaced(cluster: Any, corpus: Path, tmp_path: Path
     job = WordCount(str(tmp_path / "log"), seconds=0.5)
     run = ShardedRun(job, Corpus(corpus), tmp_path / "out", 3, on_progress=kill_node)
     run.run(open_engine("ray", None))
-    assert killed and killed[0] < len(TEXTS)
+    assert killed and killed[0] < len(TEXTS) and (tmp_path / "log.killed").exists()
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_child_processes_on_the_cluster(cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As in `tests/test_processes.py`; the worker that has started one of them is killed."""
+    requests: list[Request] = [{"number": 0}, {"number": 1, "exit": 7}, {"number": 2, "kill": str(tmp_path / "killed")}]
+    results: dict[int, str | None] = {}
+    lines: list[str] = []
+
+    def on_exit(request: Request, failure: str | None) -> None:
+        results[request["number"]] = failure
+
+    open_launcher("ray")("tests.test_processes", requests, 3, on_exit, lines.append, 1)
+    assert results == {0: None, 1: "the process ended with status 7", 2: None}
+    assert set(lines) == {f"request {number} with 1 threads" for number in range(3)}
+    assert (tmp_path / "killed").exists()
+    assert not capsys.readouterr().out, "standard output is for results"
+
+
+@pytest.mark.slow
+def test_models_trained_on_the_cluster_have_the_same_bytes(cluster: Any, tmp_path: Path, run: Run) -> None:
+    write(demo_corpus().train[:40], tmp_path / "weak.jsonl")
+    options = ("--recipe", "ensemble", "--weak", "weak.jsonl", "--encoder", "tiny", "--set", "train.epochs=1")
+    run("train", *options, "--out", "here")
+    done = run("train", *options, "--out", "there", "--on", "ray")
+    assert "ensemble: training 3 models on the cluster" in done.stderr and "models/2: epoch 1/1" in done.stderr
+    assert "in this process" not in done.stderr
+    assert files(tmp_path / "there") == files(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_bench_cells_on_the_cluster_have_the_same_rows(cluster: Any, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "spec.toml").write_text(SMALL.replace("[1, 2]", "[1]"))
+    rows = {}
+    for out, on in {"here": "processes", "there": "ray"}.items():
+        run("bench", "spec.toml", "--data", ".", "--out", out, "--on", on)
+        cells = {file.name: json.loads(file.read_text()) for file in (tmp_path / out / "cells").iterdir()}
+        rows[out] = {name: {**row, "cost": None} for name, row in cells.items()}
+    assert rows["here"] == rows["there"] and not any("error" in row for row in rows["here"].values())
 
 
 @pytest.mark.slow

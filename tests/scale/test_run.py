@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,34 +17,8 @@ from lacuner.scale.engines import ProcessEngine, open_engine
 from lacuner.scale.job import Record, ShardTask, _opened
 from lacuner.scale.run import Progress, ShardedRun
 from lacuner.scale.shards import Corpus, Shard
-from tests.conftest import ROOT
+from tests.scale.runs import TEXTS, files, new_run, start_run
 from tests.scale.word_count import WordCount
-
-TEXTS = [f"Mara met Teel {i} times" + " again" * (i % 3) for i in range(20)]
-
-
-@pytest.fixture(autouse=True)
-def nothing_opened() -> None:
-    """Jobs of different tests are equal but for their log, so none may be kept open."""
-    _opened.clear()
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    path = tmp_path / "texts.txt"
-    path.write_text("\n".join(TEXTS) + "\n")
-    return path
-
-
-def new_run(corpus: Path, out: str, job: WordCount | None = None, size: int = 3) -> ShardedRun:
-    job = job or WordCount(str(corpus.with_name(f"{out}.log")))
-    return ShardedRun(job, Corpus(corpus), corpus.with_name(out), size)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    """The content of every file, by name."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 def test_one_row_per_document(corpus: Path, tmp_path: Path) -> None:
@@ -179,30 +151,6 @@ def test_a_shard_that_always_kills_its_worker_ends_the_run(corpus: Path, tmp_pat
     job = WordCount(str(tmp_path / "log"), kills=99)
     with pytest.raises(ProcessLostError, match=r"shard 00000: its worker was killed 3 times.*fewer --workers"):
         new_run(corpus, "out", job).run(ProcessEngine(2))
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-from lacuner.scale.engines import open_engine
-from lacuner.scale.run import ShardedRun
-from lacuner.scale.shards import Corpus
-from tests.conftest import ROOT
-from tests.scale.word_count import WordCount
-
-corpus, out, engine = sys.argv[1:]
-job = WordCount(out + ".log", seconds=0.2)
-ShardedRun(job, Corpus(Path(corpus)), Path(out), 3).run(open_engine(engine, 2))
-"""
-
-
-def start_run(corpus: Path, out: Path, engine: str) -> subprocess.Popen[bytes]:
-    """Start a run in a process of its own, and wait until a shard is finished and others are not."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(corpus), str(out), engine], env=env)
-    while process.poll() is None and not list((out / "records").glob("0*.json")):
-        time.sleep(0.02)
-    return process
 
 
 @pytest.mark.integration

@@ -15,7 +15,7 @@ from lacuner.bench.spec import Spec
 from lacuner.bench.worker import code_hash
 from lacuner.errors import LacunerError
 from lacuner.models.encoders import encoder_fingerprint
-from lacuner.processes import Request, lock_folder, run_requests
+from lacuner.processes import Request, RunRequests, lock_folder, run_requests
 from lacuner.training.run_folder import quiet
 
 Log = Callable[[str], None]
@@ -85,10 +85,18 @@ def _fingerprint(encoder: str) -> str | None:
         return None
 
 
-def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, log: Log = quiet) -> None:
+def run_bench(
+    bench: Bench,
+    data_folder: Path,
+    out: Path,
+    workers: int = 2,
+    log: Log = quiet,
+    start: RunRequests | None = None,
+) -> None:
     """Run the cells that have no result yet, `workers` at a time; failed cells are tried again.
 
-    Each result is written to `out/cells` as soon as it is there, so that an interrupted bench can be continued.
+    `start` starts their processes, by default `run_requests`. Each result is written to `out/cells` as soon as it is
+    there, so that an interrupted bench can be continued.
     """
     with lock_folder(out):
         shutil.rmtree(out / "running", ignore_errors=True)
@@ -107,7 +115,7 @@ def run_bench(bench: Bench, data_folder: Path, out: Path, workers: int = 2, log:
             progress.log_cell(cell, row)
 
         requests = [_request(bench.spec, cell, data_folder.resolve(), out.resolve()) for cell in missing.values()]
-        run_requests("lacuner.bench.worker", requests, workers, on_exit, log)
+        (start or run_requests)("lacuner.bench.worker", requests, workers, on_exit, log, 1)
         shutil.rmtree(out / "running", ignore_errors=True)
 
 

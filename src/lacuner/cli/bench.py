@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument, Exit, Option, echo
 
 from lacuner.cli.console import log, print_json, print_table
-from lacuner.cli.options import Json, to_arguments
+from lacuner.cli.options import Json, On, to_arguments
 
 
 def bench(
@@ -16,6 +16,7 @@ def bench(
     *,
     data: Annotated[Path, Option(help="Folder of the data sets.")] = Path("../shared/data"),
     workers: Annotated[int, Option(min=1, help="Cells run in parallel, one thread each.")] = 2,
+    on: On = "processes",
     set_: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting of the spec, e.g. seeds=[1].")
     ] = None,
@@ -30,14 +31,16 @@ def bench(
     from lacuner.bench.report import CONDITION, SCORES, format_scores, write_results
     from lacuner.bench.runner import open_bench, run_bench
     from lacuner.bench.spec import load_spec
+    from lacuner.scale.engines import open_launcher
 
+    start = open_launcher(on)
     settings = tuple(set_ or ())
     options = to_arguments({"data": [data.as_posix()], "out": [out.as_posix()], "set": settings})
     command = ["lacuner", "bench", spec.as_posix(), *options]
     opened = open_bench(load_spec(spec, data, settings), data, out)
     try:
         if run:
-            run_bench(opened, data, out, workers, log)
+            run_bench(opened, data, out, workers, log, start)
     finally:
         if opened.rows:
             lines = write_results(opened, out, shlex.join(command))

@@ -31,6 +31,14 @@ Encoder = Annotated[
         "--encoder", help="auto (default), tiny-en, tiny-zh, tiny, lstm, lexicon:ENCODER, hf:NAME_OR_PATH or run:PATH."
     ),
 ]
+On = Annotated[
+    str,
+    Option(
+        "--on",
+        metavar="ENGINE",
+        help="Where independent models are trained: processes (this machine), ray or ray://HOST:PORT.",
+    ),
+]
 RunFolder = Annotated[Path, Option("--out", help="Run folder. The same command resumes an unfinished run.")]
 SettingsFile = Annotated[Path | None, Option("--config", help="TOML file with settings.")]
 Settings = Annotated[

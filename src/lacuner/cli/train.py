@@ -12,7 +12,18 @@ from typer import Option, echo
 
 from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.console import CorpusReader, hash_corpus, log, print_json, print_table
-from lacuner.cli.options import Dev, Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile, parse_pairs
+from lacuner.cli.options import (
+    Dev,
+    Encoder,
+    InputOptions,
+    Json,
+    On,
+    RunFolder,
+    Seed,
+    Settings,
+    SettingsFile,
+    parse_pairs,
+)
 from lacuner.corpus.words import share_ranges
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
@@ -69,6 +80,7 @@ def train(
     cache: Annotated[
         Path | None, Option(metavar="DIR", help="Folder for documents prepared on disk. Default: OUT/prepared.")
     ] = None,
+    on: On = "processes",
     seed: Seed = 1,
     config: SettingsFile = None,
     set_: Settings = None,
@@ -79,7 +91,8 @@ def train(
 
     After training on weak labels, the entities that the model found but the labels miss are listed.
     """
-    from lacuner.trainer.train import load_recipe_config
+    from lacuner.scale.engines import open_launcher
+    from lacuner.trainer.train import check_on, load_recipe_config
     from lacuner.trainer.train import train as train_documents
 
     files = {"weak": weak, "gold": gold, "dev": [dev] if dev else None, "unlabeled": unlabeled}
@@ -87,10 +100,16 @@ def train(
     recipe_config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], config, settings)
     if getattr(recipe_config, "start", "") is None:  # it would continue another run; checked before anything is read
         raise ConfigError(f"recipe `{recipe}` needs --from RUN")
+    run_requests = open_launcher(on) if on != "processes" else None
+    if run_requests is not None:
+        check_on(recipe)
     names = parse_pairs(map_ or [], "--map", "LABEL=LABEL")
     splits = _read_documents(files, inputs, names, recipe, (stream, cache or out / "prepared"))
     gazetteer = _find_gazetteer(dictionary, weak, names)
-    trained = train_documents(recipe, Splits(**splits), out, recipe_config, seed, log, gazetteer=gazetteer)
+    data = Splits(**splits)
+    trained = train_documents(
+        recipe, data, out, recipe_config, seed, log, gazetteer=gazetteer, run_requests=run_requests
+    )
     issues, model_folder, comparison = trained.label_issues, trained.run.model_folder, trained.comparison
     if json:
         facts = {"run": str(out), "recipe": trained.run.identity["recipe"], "model": str(model_folder)}

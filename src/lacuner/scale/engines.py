@@ -1,4 +1,4 @@
-"""The engines that run a task on many shards: a process pool on this machine, or Ray."""
+"""What `--on` names: this machine or Ray, for tasks on many shards and for the training of independent models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 from lacuner.errors import ConfigError, ProcessLostError
-from lacuner.processes import map_in_order, usable_cores
+from lacuner.processes import RunRequests, map_in_order, run_requests, usable_cores
 from lacuner.scale.job import Record, ShardTask, open_once
 from lacuner.scale.shards import Shard
 
@@ -56,11 +56,32 @@ def open_engine(name: str, workers: int | None) -> Engine:
     >>> open_engine("processes", 2)
     ProcessEngine(workers=2)
     """
-    if name == "processes":
+    address = _ray_address(name)
+    if address is None:
         return ProcessEngine(workers or usable_cores())
-    if name == "ray" or name.startswith("ray://"):
-        from lacuner.scale.ray_engine import RayEngine
+    from lacuner.scale.ray_engine import RayEngine
 
-        address = name if name != "ray" else os.environ.get("RAY_ADDRESS", "local")
-        return RayEngine(address, workers)
+    return RayEngine(address, workers)
+
+
+def open_launcher(name: str) -> RunRequests:
+    """What starts the processes that train independent models, on the engine that `--on` names.
+
+    >>> open_launcher("processes").__name__
+    'run_requests'
+    """
+    address = _ray_address(name)
+    if address is None:
+        return run_requests
+    from lacuner.scale.ray_engine import RayRequests
+
+    return RayRequests(address)
+
+
+def _ray_address(name: str) -> str | None:
+    """The Ray cluster that `--on` names; None if it names this machine."""
+    if name == "processes":
+        return None
+    if name == "ray" or name.startswith("ray://"):
+        return name if name != "ray" else os.environ.get("RAY_ADDRESS", "local")
     raise ConfigError(f"--on is processes, ray or ray://HOST:PORT, not {name!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -136,10 +137,17 @@ _opened: dict[str, Work] = {}
 
 
 def open_once(job: Job, job_hash: str) -> Work:
-    """The opened job of this process. A forked worker inherits it."""
+    """The opened job of this process. A forked worker inherits it.
+
+    What is open stays open: the garbage collector need not look at a gazetteer of a million objects again and again,
+    which costs a tenth of the time of `annotate`.
+    """
     if job_hash not in _opened:
         _opened.clear()
+        gc.unfreeze()
         _opened[job_hash] = job.open()
+        gc.collect()
+        gc.freeze()
     return _opened[job_hash]
 
 

@@ -1,20 +1,23 @@
-"""Shards on a Ray cluster: plain tasks, a bounded number at a time. Only paths and counts travel through Ray, no texts.
+"""Shards, and the training of independent models, on a Ray cluster: plain tasks, a bounded number at a time.
 
-Ray gives tasks of one run to the same few worker processes, and a process keeps what it has opened: so models and
-gazetteers are loaded once per worker. If a worker or a machine dies, Ray runs its task again somewhere else.
+Only paths, counts and lines of the log travel through Ray, no texts. Ray gives tasks of one run to the same few worker
+processes, and a process keeps what it has opened: so models and gazetteers are loaded once per worker. If a worker or a
+machine dies, its task runs again somewhere else.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from lacuner.errors import ConfigError, LacunerError
-from lacuner.processes import AHEAD
+from lacuner.processes import AHEAD, Request, run_child
 from lacuner.scale.engines import ATTEMPTS, lost_worker
 from lacuner.scale.job import Record, ShardTask
 from lacuner.scale.shards import Shard
@@ -24,6 +27,8 @@ ENVIRONMENT = {
     "RAY_agent_register_timeout_ms": "120000",  # a busy machine needs more than the default of 15 seconds
 }
 """Variables for Ray, unless they are set: nothing is reported to its makers."""
+LOG_SECONDS = 1.0
+"""How often the lines that child processes print are fetched."""
 WORKER_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
@@ -35,7 +40,7 @@ class RayEngine:
     workers: int | None = None
 
     def __call__(self, task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
-        with self._connect() as ray:
+        with connect(self.address, self.workers) as ray:
             limit = self.workers or AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
             run = ray.remote(_run).options(num_cpus=1, max_retries=ATTEMPTS - 1)
             stored = ray.put(task)
@@ -49,33 +54,77 @@ class RayEngine:
                 shard = running.pop(finished)
                 yield shard, _result(ray, finished, shard)
 
-    @contextmanager
-    def _connect(self) -> Iterator[Any]:
-        """Ray, connected; disconnected at the end, and stopped if it was started here."""
-        for name, value in ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
+
+@dataclass(frozen=True)
+class RayRequests:
+    """`run_requests` on a Ray cluster: a request is a task that starts the same child process, on any machine."""
+
+    address: str = "local"
+
+    def __call__(
+        self,
+        program: str,
+        requests: Sequence[Request],
+        workers: int,
+        on_exit: Callable[[Request, str | None], None],
+        log: Callable[[str], None],
+        threads: int = 1,
+    ) -> None:
+        with connect(self.address) as ray:
+            from ray.util.queue import Queue
+
+            lines = Queue(actor_options={"num_cpus": 0})
+            cores = max(int(node["Resources"].get("CPU", 1)) for node in ray.nodes() if node["Alive"])
+            run = ray.remote(_run_request).options(num_cpus=min(threads, cores), max_retries=0)
+            waiting, attempts = list(range(len(requests)))[::-1], Counter[int]()
+            running: dict[Any, int] = {}
+            while waiting or running:
+                while waiting and len(running) < workers:
+                    number = waiting.pop()
+                    attempts[number] += 1
+                    running[run.remote(program, requests[number], threads, lines, os.getcwd())] = number
+                finished, _ = ray.wait(list(running), num_returns=1, timeout=LOG_SECONDS)
+                _pass_on(lines, log)
+                for reference in finished:
+                    number = running.pop(reference)
+                    try:
+                        failure = ray.get(reference)
+                    except ray.exceptions.RayError as error:
+                        if attempts[number] < ATTEMPTS:
+                            waiting.append(number)  # what it has trained is in its checkpoint
+                            continue
+                        failure = f"its worker was lost {ATTEMPTS} times: {type(error).__name__}"
+                    on_exit(requests[number], failure)
+
+
+@contextmanager
+def connect(address: str, workers: int | None = None) -> Iterator[Any]:
+    """Ray, connected; disconnected at the end, and stopped if it was started here, with `workers` cores."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError("--on ray needs Ray: pip install 'lacuner[scale]'") from error
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    options["runtime_env"] = {"env_vars": WORKER_ENVIRONMENT}
+    with tempfile.TemporaryDirectory(prefix="lacuner-", ignore_cleanup_errors=True) as folder:  # 0700
+        if address == "local":
+            options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1", "_temp_dir": folder}
+            options |= {"num_cpus": workers} if workers else {}
         try:
-            import ray
-        except ImportError as error:
-            raise ConfigError("--on ray needs Ray: pip install 'lacuner[scale]'") from error
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        options["runtime_env"] = {"env_vars": WORKER_ENVIRONMENT}
-        with tempfile.TemporaryDirectory(prefix="lacuner-", ignore_cleanup_errors=True) as folder:  # 0700
-            if self.address == "local":
-                options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1", "_temp_dir": folder}
-                options |= {"num_cpus": self.workers} if self.workers else {}
-            try:
-                ray.init(self.address, **options)
-            except LacunerError:
-                raise
-            except Exception as error:  # Ray raises errors of many types, some of them plain Exception
-                reason = str(error).strip().partition("\n")[0]
-                raise ConfigError(f"cannot connect to Ray at {self.address}: {reason}; check --on") from error
-            try:
+            ray.init(address, **options)
+        except LacunerError:
+            raise
+        except Exception as error:  # Ray raises errors of many types, some of them plain Exception
+            reason = str(error).strip().partition("\n")[0]
+            raise ConfigError(f"cannot connect to Ray at {address}: {reason}; check --on") from error
+        try:
+            with redirect_stdout(sys.stderr):  # Ray prints there which workers died; standard output is for results
                 yield ray
-            finally:
-                with suppress(Exception):
-                    ray.shutdown()
+        finally:
+            with suppress(Exception):
+                ray.shutdown()
 
 
 def _run(task: ShardTask, shard: Shard) -> Record:
@@ -93,3 +142,23 @@ def _result(ray: Any, reference: Any, shard: Shard) -> Record:
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError) as error:
         raise lost_worker(shard) from error
     return record
+
+
+def _run_request(program: str, request: Request, threads: int, lines: Any, working_folder: str) -> str | None:
+    with suppress(OSError):  # on another machine it may not exist, and need not if all paths are absolute
+        os.chdir(working_folder)
+
+    def log(line: str) -> None:
+        with suppress(Exception):  # the machine with the queue may be lost: then only the log is
+            lines.put(line)
+
+    return run_child(program, request, log, threads)
+
+
+def _pass_on(lines: Any, log: Callable[[str], None]) -> None:
+    """Log the lines that have arrived."""
+    arrived: list[str] = []
+    with suppress(Exception):  # see above
+        arrived = lines.get_nowait_batch(lines.size())
+    for line in arrived:
+        log(line)

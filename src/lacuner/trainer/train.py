@@ -16,6 +16,7 @@ from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.merging import DEFAULT_RULE
 from lacuner.models.storage import AnyTagger, load, save
 from lacuner.models.tagger import Tagger
+from lacuner.processes import RunRequests
 from lacuner.recipes import RECIPES, find_recipe
 from lacuner.techniques.hidden_entries import OperatingPoint, read_operating_point
 from lacuner.techniques.label_issues import LabelIssues, find_label_issues, write_label_issues, write_missing_names
@@ -42,7 +43,7 @@ from lacuner.trainer.labels import check_labels
 from lacuner.trainer.merge_rule import fit_to_dev
 from lacuner.trainer.streaming import load_if_needed
 from lacuner.training.callbacks import TrainingCallback
-from lacuner.training.distributed import is_first, value_of_first
+from lacuner.training.distributed import is_first, process_count, value_of_first
 from lacuner.training.identity import run_identity, set_complete, sort_documents
 from lacuner.training.run_folder import Run, quiet, stored_identity
 
@@ -91,6 +92,15 @@ def check_unlabeled(recipe: str, roles: Iterable[str]) -> None:
         raise ConfigError(f"recipe `{recipe}` does not use --unlabeled; these recipes do: {users}")
 
 
+def check_on(recipe: str) -> None:
+    """Raise an error if a recipe has no models that could be trained on other machines, or several processes train."""
+    members = [name for name, module in RECIPES.items() if hasattr(module, "train_member")]
+    if recipe != AUTO and recipe not in members:
+        raise ConfigError(f"recipe `{recipe}` trains one model: --on is for {', '.join(members)}; leave it out")
+    if process_count() > 1:
+        raise ConfigError("--on trains the members of an ensemble in processes of its own: start it without `torchrun`")
+
+
 def load_recipe_config(
     recipe: str, roles: Iterable[str], file: str | PathLike[str] | None = None, settings: Iterable[str] = ()
 ) -> Config:
@@ -124,10 +134,12 @@ def train(  # noqa: PLR0913
     *,
     callback: TrainingCallback | None = None,
     gazetteer: TaggerGazetteer | None = None,
+    run_requests: RunRequests | None = None,
 ) -> TrainingResult:
     """Train a recipe into the folder `out`; an interrupted run resumes, a finished one is loaded.
 
-    The tagger uses the `gazetteer` beside its model, and the model folder contains it.
+    The tagger uses the `gazetteer` beside its model, and the model folder contains it. `run_requests` starts the
+    processes of ensemble members on other machines.
     """
     # of all inputs: labels that differ in spelling could make `auto` choose a recipe that ignores gold
     notes = check_labels(vars(splits), gazetteer.labels if gazetteer is not None else ())
@@ -165,6 +177,9 @@ def train(  # noqa: PLR0913
         gazetteer = gazetteer.with_rule(DEFAULT_RULE)  # of a gazetteer from another run: the rule is chosen anew
         identity["gazetteer"] = gazetteer.sha256
     run = Run(out, {**identity, "why": why} if why is not None else identity, log, callback)
+    if run_requests is not None:
+        check_on(recipe)
+        run.run_requests = run_requests
     with run.locked():
         finished = run.finished
         if loadable := run.is_loadable:

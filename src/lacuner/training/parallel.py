@@ -1,4 +1,4 @@
-"""Train the members of an ensemble in parallel, each in a process of its own.
+"""Train the members of an ensemble in parallel, each in a process of its own, here or on other machines.
 
 A process leaves its finished stage in the run folder, where the run loads it: one core and several give the same
 bytes, and a process that dies costs only time, because what is missing is then trained in the main process.
@@ -35,11 +35,12 @@ def train_members(
     """
     missing = [number for number, stage in stages.items() if not run.stage(stage).finished]
     workers = min(len(missing), torch.get_num_threads())
-    if workers > 1 and process_count() == 1 and not torch.cuda.is_available() and run.callback is None:
+    if run.run_requests is not None and missing:
+        run.log(f"{recipe}: training {len(missing)} models on the cluster")
+        _train_in_processes(recipe, splits, config, run, {number: stages[number] for number in missing}, len(missing))
+    elif workers > 1 and process_count() == 1 and not torch.cuda.is_available() and run.callback is None:
         run.log(f"{recipe}: training {len(missing)} models, {workers} at a time")
-        run.planned.run_in_parallel([stages[number] for number in missing], workers)
         _train_in_processes(recipe, splits, config, run, {number: stages[number] for number in missing}, workers)
-        run.planned.run_in_parallel([], 1)
     for number in missing:
         if not run.stage(stages[number]).finished:
             train_member(number)
@@ -68,4 +69,7 @@ def _train_in_processes(
             run.log(line) if report is None else run.log_epoch(report)
 
         threads = max(torch.get_num_threads() // workers, 1)
-        run_requests("lacuner.trainer.member_worker", requests, workers, on_exit, log, threads)
+        run.planned.run_in_parallel(list(stages.values()), workers)
+        start = run.run_requests or run_requests
+        start("lacuner.trainer.member_worker", requests, workers, on_exit, log, threads)
+        run.planned.run_in_parallel([], 1)

@@ -27,7 +27,7 @@ from torch import Tensor
 from lacuner.atomic import TEMPORARY, atomic_write
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.storage import CONFIG
-from lacuner.processes import lock_folder
+from lacuner.processes import RunRequests, lock_folder
 from lacuner.training.callbacks import TrainingCallback
 from lacuner.training.distributed import bytes_of_first, is_first, value_of_first
 from lacuner.training.plan import EpochReport, Plan
@@ -120,6 +120,8 @@ class Run:
         self.log, self.callback = log, callback
         self.read_only = False
         """Whether this is a finished run in a folder that cannot be written: it can be used, and nothing is written."""
+        self.run_requests: RunRequests | None = None
+        """What starts the processes of ensemble members on other machines; None: they are trained on this one."""
         self.planned = Plan()
         self._metrics: dict[str, list[Row]] = {}
 
