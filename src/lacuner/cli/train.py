@@ -101,8 +101,7 @@ def train(
     if getattr(recipe_config, "start", "") is None:  # it would continue another run; checked before anything is read
         raise ConfigError(f"recipe `{recipe}` needs --from RUN")
     run_requests = open_launcher(on) if on != "processes" else None
-    if run_requests is not None:
-        check_on(recipe)
+    check_on(recipe, run_requests)
     names = parse_pairs(map_ or [], "--map", "LABEL=LABEL")
     splits = _read_documents(files, inputs, names, recipe, (stream, cache or out / "prepared"))
     gazetteer = _find_gazetteer(dictionary, weak, names)

@@ -92,8 +92,10 @@ def check_unlabeled(recipe: str, roles: Iterable[str]) -> None:
         raise ConfigError(f"recipe `{recipe}` does not use --unlabeled; these recipes do: {users}")
 
 
-def check_on(recipe: str) -> None:
-    """Raise an error if a recipe has no models that could be trained on other machines, or several processes train."""
+def check_on(recipe: str, run_requests: RunRequests | None) -> None:
+    """Raise an error if other machines are to train models, and the recipe has only one, or several processes train."""
+    if run_requests is None:
+        return
     members = [name for name, module in RECIPES.items() if hasattr(module, "train_member")]
     if recipe != AUTO and recipe not in members:
         raise ConfigError(f"recipe `{recipe}` trains one model: --on is for {', '.join(members)}; leave it out")
@@ -177,9 +179,8 @@ def train(  # noqa: PLR0913
         gazetteer = gazetteer.with_rule(DEFAULT_RULE)  # of a gazetteer from another run: the rule is chosen anew
         identity["gazetteer"] = gazetteer.sha256
     run = Run(out, {**identity, "why": why} if why is not None else identity, log, callback)
-    if run_requests is not None:
-        check_on(recipe)
-        run.run_requests = run_requests
+    check_on(recipe, run_requests)
+    run.run_requests = run_requests
     with run.locked():
         finished = run.finished
         if loadable := run.is_loadable:
@@ -199,12 +200,16 @@ def train(  # noqa: PLR0913
         issues = None
         if "weak" in data:
             issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, data["weak"])
-            if not run.read_only:
-                write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")
-                write_missing_names(issues, run.folder / "label_issues.tsv")
+            _write_issues(issues, run)
         if not finished:
             run.finish({"labels": list(tagger.labels)})
     return TrainingResult(tagger, run, issues, comparison, read_operating_point(run.folder))
+
+
+def _write_issues(issues: LabelIssues, run: Run) -> None:
+    if not run.read_only:
+        write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")
+        write_missing_names(issues, run.folder / "label_issues.tsv")
 
 
 def _train_tagger(
