@@ -203,3 +203,22 @@ def test_recipes_that_sample_negatives_have_their_own_figures(load: Callable[[st
     axes = Figure().add_subplot()
     made["missampling"].panels[0].draw(axes)
     assert axes.lines[0].get_ydata() == pytest.approx([1.0, 2.0, 3.0])
+
+
+def test_every_table_names_the_versions_of_the_code(load: Callable[[str], Spec]) -> None:
+    bench = invented(load('[noise]\nmasked = [0.5]\n[data.demo]\n[recipes.a]\nrecipe = "trust"\n'))
+    lines = summarise(bench)
+    assert all("All rows come from version x of the code." in t.note for t in result_tables(bench, lines, []))
+    key = next(iter(bench.rows))
+    bench.rows[key] = {**bench.rows[key], "code": "0123456789abcdef"}
+    notes = [table.note for table in result_tables(bench, summarise(bench), [])]
+    assert notes and all("2 versions of the code (number of rows): x (2), 01234567 (1)." in note for note in notes)
+
+
+def test_intervals_are_over_seeds_where_there_are_several(load: Callable[[str], Spec]) -> None:
+    recipes = "".join(f'[recipes.{name}]\nrecipe = "{name}"\n' for name in ("trust", "dictionary"))
+    bench = invented(load(f"seeds = [1, 2]\n[noise]\nmasked = [0.5]\n[data.demo]\n{recipes}"))
+    tests = list(paired_tests(summarise(bench), bench.spec))
+    assert tests and all(result.seeds == seeds == 2 for _, _, seeds, result in tests)
+    [table] = [t for t in result_tables(bench, summarise(bench), tests) if t.title == "Significance"]
+    assert "over n seeds and test sentences" in table.note and "n = 1: test sentences only" in table.note

@@ -63,6 +63,47 @@ def test_chance_alone_is_rarely_significant() -> None:
     assert all(0.01 <= share <= 0.10 for share in np.mean(below, axis=0))
 
 
+def simulate(rng: np.random.Generator, seeds: int, sentences: int, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of two systems, one better than the other; `spread` is the standard deviation of a seed's quality."""
+    gold, difficulty = rng.integers(0, 4, sentences), rng.normal(0, 1, sentences)
+    systems = []
+    for quality in (0.9, 0.6):
+        logits = quality + rng.normal(0, spread, (seeds, 1)) + difficulty + rng.normal(0, 0.5, (seeds, sentences))
+        right = rng.binomial(gold, 1 / (1 + np.exp(-logits)))
+        systems.append(np.stack([right, *np.broadcast_arrays(gold, gold, right)[:2]], axis=-1))
+    return systems[0], systems[1]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.2])
+def test_intervals_over_seeds_and_sentences_have_the_stated_coverage(spread: float) -> None:
+    """The true difference is in 95 % of the intervals; over sentences alone it is in far fewer if seeds differ."""
+    rng, trials = np.random.default_rng(3), 150
+    a, b = simulate(rng, 300, 1000, spread)
+    true = float(np.mean([f1(a[i]) - f1(b[i]) for i in range(len(a))]))
+    covered, covered_by_sentences = 0, 0
+    for trial in range(trials):
+        a, b = simulate(rng, 3, 200, spread)
+        both, sentences = compare(a, b, samples=300, seed=trial), compare(a.sum(0), b.sum(0), samples=300)
+        assert both.seeds == 3 and sentences.seeds == 1
+        covered += both.low <= true <= both.high
+        covered_by_sentences += sentences.low <= true <= sentences.high
+    assert covered / trials >= 0.92, (covered, covered_by_sentences)
+    assert (covered_by_sentences / trials < 0.8) == (spread > 0)
+
+
+def test_seeds_that_agree_add_nothing_to_the_interval() -> None:
+    rng = np.random.default_rng(5)
+    a, b = simulate(rng, 1, 200, 0.0)
+    one, three = (compare(np.repeat(a, n, 0), np.repeat(b, n, 0)) for n in (1, 3))
+    assert (one.low, one.high, one.difference) == pytest.approx((three.low, three.high, three.difference))
+
+
+def test_seeds_that_disagree_widen_the_interval() -> None:
+    good, bad = np.tile([[3, 3, 3]], (100, 1)), np.tile([[2, 3, 3]], (100, 1))
+    found = compare(np.stack([good, good, bad]), np.stack([bad, bad, good]))
+    assert found.difference == pytest.approx(1 / 9) and found.low < 0 < found.high and found.bootstrap > 0.3
+
+
 def test_it_is_seeded() -> None:
     rng = np.random.default_rng(1)
     gold = rng.integers(0, 5, 20_000)

@@ -1,5 +1,6 @@
 """The files that a benchmark writes: rows, tables in Markdown and in an HTML report, figures."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
@@ -89,7 +90,22 @@ def render_report(bench: Bench, tables: Sequence[Table], figures: Sequence[Figur
 
 
 def result_tables(bench: Bench, lines: Sequence[TableLine], tests: Sequence[PairedTest]) -> Iterator[Table]:
-    """Yield all tables of a benchmark."""
+    """Yield all tables of a benchmark; the note of each names the versions of the code that its rows come from."""
+    for table in _tables(bench, lines, tests):
+        own = [line for line in lines if table.title == line.condition.data] or lines
+        yield table._replace(note=f"{table.note} {_code_versions(own)}".strip())
+
+
+def _code_versions(lines: Iterable[TableLine]) -> str:
+    """One sentence about the versions of the code that rows come from, with the number of rows of each."""
+    codes = Counter({row["key"]: row["code"][:8] for line in lines for row in line.rows.values()}.values())
+    if len(codes) < 2:
+        return "".join(f"All rows come from version {code} of the code." for code in codes)
+    names = ", ".join(f"{code} ({count})" for code, count in codes.most_common())
+    return f"The rows come from {len(codes)} versions of the code (number of rows): {names}."
+
+
+def _tables(bench: Bench, lines: Sequence[TableLine], tests: Sequence[PairedTest]) -> Iterator[Table]:
     with_rows = [line for line in lines if line.rows]
     yield _overview(with_rows)
     for data in dict.fromkeys(line.condition.data for line in with_rows):
@@ -171,8 +187,9 @@ def _gold_equivalents(equivalents: Sequence[GoldEquivalent]) -> Table:
 
 def _significance(tests: Iterable[PairedTest]) -> Table:
     note = (
-        "Difference in F1 (points) between two recipes, its 95 % interval, and p-values of the paired bootstrap and of "
-        "approximate randomisation over the test sentences (2,000 samples each, two-sided, counts summed over seeds)."
+        "Difference in mean F1 (points) between two recipes; its 95 % interval and p-value from a hierarchical "
+        "bootstrap over n seeds and test sentences, widened because seeds are few (n = 1: test sentences only); and "
+        "the p-value of approximate randomisation over test sentences only (2,000 samples each, two-sided)."
     )
     rows = []
     for condition, second, seeds, result in tests:
@@ -211,9 +228,6 @@ def results_markdown(bench: Bench, tables: Iterable[Table], command: str) -> str
     seeds = ", ".join(map(str, bench.spec.seeds))
     counts = f"{len(bench.finished):,} of {len(bench.cells):,} cells are finished, {len(bench.failed):,} failed."
     parts = ["# Results", f"Written by `{command.replace('`', '')}`, seeds {seeds}; {counts}"]
-    versions = len({row["code"] for row in bench.finished.values()})
-    if versions > 1:
-        parts.append(f"The rows come from {versions} versions of the code.")
     for title, note, header, rows in tables:
         parts += [f"## {_escape_markdown(title)}", *([note] if note else []), markdown_table(header, rows)]
     return "\n\n".join(parts) + "\n"

@@ -7,6 +7,8 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lacuner.bench.grid import Condition
 from lacuner.bench.rows import Row, unpack_counts
 from lacuner.bench.runner import Bench
@@ -134,7 +136,7 @@ def _interpolate(f1: float, curve: Sequence[tuple[float, float]]) -> float:
 
 
 def paired_tests(lines: Sequence[TableLine], spec: Spec) -> Iterator[PairedTest]:
-    """Test every pair of the spec wherever both have rows. Counts per sentence are summed over the common seeds."""
+    """Test every pair of the spec wherever both have rows, over their common seeds."""
     by_condition = {line.condition: line for line in lines}
     for shared in dict.fromkeys(line.condition._replace(recipe="") for line in lines):
         for names in _pairs(spec):
@@ -142,10 +144,11 @@ def paired_tests(lines: Sequence[TableLine], spec: Spec) -> Iterator[PairedTest]
             seeds = [seed for seed in first.rows if seed in second.rows] if first and second else []
             if not first or not second or all(first.rows[seed]["key"] == second.rows[seed]["key"] for seed in seeds):
                 continue
-            counts = [
-                sum(unpack_counts(line.rows[seed]["sentences_test"]) for seed in seeds) for line in (first, second)
-            ]
-            yield first.condition, names[1], len(seeds), compare(*counts, samples=SAMPLES)  # type: ignore[arg-type]
+            a, b = (
+                np.stack([unpack_counts(line.rows[seed]["sentences_test"]) for seed in seeds])
+                for line in (first, second)
+            )
+            yield first.condition, names[1], len(seeds), compare(a, b, samples=SAMPLES)
 
 
 def _pairs(spec: Spec) -> Sequence[tuple[str, str]]:
