@@ -10,11 +10,13 @@ import pytest
 
 from lacuner.bench.datasets import DataSet, data_hashes
 from lacuner.bench.grid import Cell, make_grid, unique_cells
-from lacuner.bench.spec import FILES, DataSpec, NoiseLevel, Spec, load_spec
+from lacuner.bench.spec import FILES, DataSpec, NoiseLevel, Spec, load_spec, noise_levels
 from lacuner.errors import ConfigError
+from lacuner.noise import corrupt, noise_profile
 from lacuner.recipes import RECIPES
 from tests.bench.conftest import SMALL
 from tests.conftest import ROOT
+from tests.demo_corpus import demo_corpus
 
 Load = Callable[[str], Spec]
 
@@ -190,6 +192,8 @@ def test_commands_name_what_a_recipe_needs() -> None:
         "--drop 0.4 --wrong-type 0.2 --shift 0.25 --seed 3"
         in data.commands(("weak",), NoiseLevel("wrong", 0.4), 3)[0][-1]
     )
+    steps, _ = data.commands(("weak",), NoiseLevel("profile llm", 1.0), 3)
+    assert steps[-1] == "lacuner noise corrupt g.conll --profile llm --seed 3 --out masked.jsonl"
     steps, options = data.commands(RECIPES["trust"].NEEDS, NoiseLevel("given", 0.0), 3)
     assert len(steps) == 1 and options == ["--weak", "w.conll", "--dev", "DATA/x/d.conll"]
 
@@ -228,3 +232,19 @@ def test_a_cell_of_the_bars_runs_once(data: Callable[[str], Path]) -> None:
     same = {("supervised", 0.0), ("supervised", 0.5), ("supervised", 0.8), ("oracle", 0.0), ("trust, threshold", 0.0)}
     assert same in shared.values()
     assert len(unique_cells(laid)) == len({cell.key for cell in laid.values()}) == 9 * len(shared)
+
+
+def test_error_profiles_are_levels_of_noise(tmp_path: Path) -> None:
+    text = '[data.demo]\n[noise]\nprofiles = ["llm", "noisebench-weak"]\n[recipes.trust]\nrecipe = "trust"\n'
+    (tmp_path / "spec.toml").write_text(text, encoding="utf-8")
+    spec = load_spec(tmp_path / "spec.toml", tmp_path)
+    levels = noise_levels(spec, "demo", spec.data["demo"])
+    assert [str(level) for level in levels] == ["llm errors", "noisebench-weak errors"]
+    gold = demo_corpus().train[:40]
+    data = DataSet("demo", spec.data["demo"], tmp_path)
+    weak = data.splits(("weak",), levels[0], 3).weak
+    assert weak is not None
+    assert list(weak)[:40] == list(corrupt(gold, noise_profile("llm", 3)))
+    (tmp_path / "spec.toml").write_text(text.replace("weak", "week"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="no error profile 'noisebench-week'; there are llm"):
+        load_spec(tmp_path / "spec.toml", tmp_path)

@@ -45,6 +45,12 @@ def test_noise_corrupt_measure_and_evaluate_agree(run: Run, gold: Path, tmp_path
     assert measured["kinds"]["missing"] == done["dropped"]
     assert {"precision", "recall", "f1", "per_type", "documents", "words_unread"} <= set(evaluated)
     assert (evaluated["documents"], evaluated["words_unread"]) == (100, None)  # a file does not tell
+    profile = json.loads(
+        run("noise", "corrupt", gold, "--profile", "noisebench-crowd", "--out", "c.jsonl", "--json").stdout
+    )
+    assert 50 < profile["dropped"] < 90 and profile["noise"]["spurious"] == 0.03
+    for options, message in (("week",), "there is no --profile"), (("llm", "--by-surface"), "leave out --by-surface"):
+        assert message in run("noise", "corrupt", gold, "--profile", *options, "--out", "x.jsonl", status=2).stderr
     again = run("noise", "corrupt", gold, "--drop", 0.5, "--seed", 3, "--out", "again.jsonl")
     assert "dropped" in again.stdout and "0 lost" in again.stderr
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "weak.jsonl").read_bytes()

@@ -11,13 +11,13 @@ from pathlib import Path
 from lacuner.annotate import annotate, gazetteer_source
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.bench.gold_subset import select_gold_subset, subset_command
-from lacuner.bench.spec import FILES, GOLD_SUBSET, DataSpec, NoiseLevel, is_demo
+from lacuner.bench.spec import FILES, GOLD_SUBSET, PROFILE, DataSpec, NoiseLevel, is_demo
 from lacuner.corpus import read
 from lacuner.corpus.jsonl import as_line
 from lacuner.data import Document, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError
-from lacuner.noise import Noise, corrupt
+from lacuner.noise import Noise, corrupt, noise_profile
 
 _demo = cache(build)
 _DEMO_FILES = {"gold": "train.gold", "weak": "weak", "dev": "dev", "test": "test"}
@@ -124,9 +124,12 @@ class DataSet:
                 tuple(command for file in files for command in file.commands),
             )
         gold, rates = self._file("gold"), _noise_rates(noise, seed)
-        command = f"lacuner noise corrupt {shlex.quote(gold.files[0])} --drop {rates.drop:g}"
-        command += " --by-surface" if rates.by_surface else ""
-        command += f" --wrong-type {rates.wrong_type} --shift {rates.shift}" if rates.wrong_type else ""
+        command = f"lacuner noise corrupt {shlex.quote(gold.files[0])}"
+        if noise.kind.startswith(PROFILE):
+            command += f" --profile {noise.kind.removeprefix(PROFILE)}"
+        else:
+            command += f" --drop {rates.drop:g}" + (" --by-surface" if rates.by_surface else "")
+            command += f" --wrong-type {rates.wrong_type} --shift {rates.shift}" if rates.wrong_type else ""
         command += f" --seed {seed} --out masked.jsonl"
         return _Split(lambda: list(corrupt(gold.load(), rates)), ("masked.jsonl",), (*gold.commands, command))
 
@@ -158,6 +161,8 @@ def _noise_rates(noise: NoiseLevel, seed: int) -> Noise:
 
     `shift` applies to labels that keep their type, so its rate is higher to make both mistakes equally frequent.
     """
+    if noise.kind.startswith(PROFILE):
+        return noise_profile(noise.kind.removeprefix(PROFILE), seed)
     wrong = noise.rate / 2 if noise.kind == "wrong" else 0.0
     shift = wrong / (1 - wrong)
     return Noise(drop=noise.rate, by_surface=noise.kind == "surface", wrong_type=wrong, shift=shift, seed=seed)

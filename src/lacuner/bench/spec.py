@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from lacuner.config import Config, load_config
 from lacuner.errors import ConfigError
+from lacuner.noise import PROFILES
 from lacuner.recipes import RECIPES
 
 DEMO = "demo"
@@ -16,6 +17,8 @@ DEMO = "demo"
 FILES = ("gold", "weak", "extra", "unlabeled", "dev", "test")
 SIMULATED = ("masked", "surface", "wrong")
 """Kinds of noise that are simulated from gold."""
+PROFILE = "profile "
+"""A kind of noise with this prefix is an error profile, such as `profile llm`; its rate is 1."""
 GOLD_SUBSET = "little"
 """The kind of noise with a subset of gold beside weak labels."""
 
@@ -49,6 +52,8 @@ class NoiseLevel(NamedTuple):
         if self.kind == GOLD_SUBSET:
             gold = f"{100 * self.rate:g} %" if self.rate <= 1 else f"{self.rate:g} sentences"
             return f"gold {gold}" + ("" if self.weak is None else f", weak {self.weak}")
+        if self.kind.startswith(PROFILE):
+            return self.kind.removeprefix(PROFILE) + " errors"
         names = {"given": "as given", "surface": "names dropped", "wrong": "dropped and wrong"}
         return names.get(self.kind, self.kind) + ("" if self.kind == "given" else f" {self.rate:g}")
 
@@ -93,11 +98,21 @@ class NoiseSpec(Config):
     wrong: tuple[Rate, ...] = ()
     """Shares of the entities that lose their label. The same share of the remaining labels is wrong: half of them get
     another type, half a boundary that is off by one word."""
+    profiles: tuple[str, ...] = ()
+    """Error profiles, as after `lacuner noise corrupt --profile`."""
     little_gold: tuple[Amount, ...] = ()
     """Amounts of gold: up to 1 a share of the sentences, above 1 their number. The other sentences have the data set's
     own weak labels; those of `extra` are added."""
     weak_sentences: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Maximum numbers of weak sentences beside `little_gold`; empty: all."""
+
+    @field_validator("profiles")
+    @classmethod
+    def _check_profiles(cls, profiles: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := sorted(set(profiles) - set(PROFILES)):
+            values = {"name": repr(unknown[0]), "known": ", ".join(PROFILES)}
+            raise PydanticCustomError("profiles", "there is no error profile {name}; there are {known}", values)
+        return profiles
 
 
 class RecipeSpec(Config):
@@ -228,6 +243,7 @@ def noise_levels(spec: Spec, name: str, data: DataSpec) -> list[NoiseLevel]:
     levels = [NoiseLevel("given", 0.0)] if noise.given and (demo or data.weak) else []
     if demo or data.gold:
         levels += [NoiseLevel(kind, rate) for kind in SIMULATED for rate in getattr(noise, kind)]
+        levels += [NoiseLevel(PROFILE + profile, 1.0) for profile in noise.profiles]
     if demo or (data.gold and data.weak):
         counts = noise.weak_sentences or (None,)
         levels += [NoiseLevel(GOLD_SUBSET, amount, weak) for weak in counts for amount in noise.little_gold]

@@ -1,8 +1,10 @@
 """`lacuner noise`: simulate label noise, or measure it against gold."""
 
+from __future__ import annotations
+
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, echo
 
@@ -11,6 +13,9 @@ from lacuner.cli.options import Gold, InputOptions, Json, Seed, refuse_overwriti
 from lacuner.corpus import write
 from lacuner.data import labels_of
 from lacuner.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lacuner.noise import Noise
 
 
 def corrupt(
@@ -24,6 +29,14 @@ def corrupt(
     by_surface: Annotated[bool, Option("--by-surface", help="Drop all mentions of a name, or none.")] = False,
     wrong_type: Annotated[float, Option(help="Share of kept entities with a wrong type.")] = 0.0,
     shift: Annotated[float, Option(help="Share of kept entities with one boundary moved.")] = 0.0,
+    spurious: Annotated[float, Option(help="Number of labels added outside entities, per entity.")] = 0.0,
+    profile: Annotated[
+        str | None,
+        Option(
+            help="Error profile instead of single rates: `llm`, or `noisebench-` with `expert`, `crowd-best`, `crowd`, "
+            "`distant`, `weak` or `llm`."
+        ),
+    ] = None,
     seed: Seed = 1,
     json: Json = False,
     inputs: InputOptions,
@@ -39,7 +52,10 @@ def corrupt(
     refuse_overwriting({"--out": out}, gold)
     rates = dict(_parse_rate(text) for text in drop_type or [])
     values = {"drop": drop, "drop_types": rates, "by_surface": by_surface, "wrong_type": wrong_type, "shift": shift}
+    values["spurious"] = spurious
     noise = make_config(Noise, {**values, "seed": seed})
+    if profile is not None:
+        noise = _find_profile(profile, [name for name, value in values.items() if value], seed)
     labels = labels_of(CorpusReader(gold, inputs)) if noise.wrong_type else None
     reader = CorpusReader(gold, inputs, complete=True)
     counts: Counter[str] = Counter()
@@ -53,10 +69,21 @@ def corrupt(
         print_json({**counts, "out": str(out), "lost": dict(lost), "noise": noise.model_dump()})
         return
     total = counts["entities"]
-    for change in ("dropped", "retyped", "could not be retyped", "shifted", "could not be shifted"):
+    changes = ("dropped", "retyped", "could not be retyped", "shifted", "could not be shifted")
+    for change in (*changes, "spurious", "could not be added"):
         if counts[change] or change == "dropped":
             share = 100 * counts[change] / max(total, 1)
             echo(f"{change}: {counts[change]:,} of {total:,} entities ({share:.1f} %)")
+
+
+def _find_profile(name: str, rates: list[str], seed: int) -> Noise:
+    from lacuner.noise import PROFILES, noise_profile
+
+    if name not in PROFILES:
+        raise ConfigError(f"there is no --profile {name!r}; there are {', '.join(PROFILES)}")
+    if rates:
+        raise ConfigError(f"--profile sets all rates: leave out --{rates[0].rstrip('s').replace('_', '-')}")
+    return noise_profile(name, seed)
 
 
 def _parse_rate(text: str) -> tuple[str, float]:

@@ -2,5 +2,6 @@
 
 from lacuner.noise.corrupt import Noise, corrupt
 from lacuner.noise.measure import Measurement, NoiseMeter, measure
+from lacuner.noise.profiles import PROFILES, noise_profile
 
-__all__ = ["Measurement", "Noise", "NoiseMeter", "corrupt", "measure"]
+__all__ = ["PROFILES", "Measurement", "Noise", "NoiseMeter", "corrupt", "measure", "noise_profile"]

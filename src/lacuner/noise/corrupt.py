@@ -37,6 +37,9 @@ class Noise(Config):
     """Share of the remaining entities that get a wrong type."""
     shift: Rate = 0.0
     """Share of the remaining entities with one boundary moved by one word."""
+    spurious: Rate = 0.0
+    """Number of spurious labels per entity: each is in the entity's document, has its type and its number of words, and
+    touches no entity."""
     seed: int = 1
 
 
@@ -92,6 +95,8 @@ def _corrupt(doc: Document, noise: Noise, labels: list[str], tally: Counter[str]
             kept.append(choices[int(_draw("shift", *mention) * len(choices))] if choices else span)
         else:
             kept.append(span)
+    if noise.spurious:
+        kept += _spurious_labels(doc, spans, kept, noise.spurious, (seed, copy, doc.text), tally)
     tally["documents"] += 1
     return replace(doc, spans=sort_spans(kept), complete=False)
 
@@ -105,6 +110,44 @@ def _shifts(words: Words, span: Span, room: tuple[int, int]) -> list[Span]:
     boundaries = [(first - 1, last), (first, last + 1), (first + 1, last), (first, last - 1)]
     moved = [span._replace(start=words[i][0], end=words[j][1]) for i, j in boundaries if 0 <= i <= j < len(words)]
     return [new for new in moved if new.start >= room[0] and new.end <= room[1]]
+
+
+def _spurious_labels(
+    doc: Document, gold: Sequence[Span], weak: Sequence[Span], rate: float, key: tuple[str, ...], tally: Counter[str]
+) -> list[Span]:
+    """Labels of spans that are no entities, where no gold or weak span is; each begins and ends with a real word."""
+    words = words_of(doc)
+    free = [True] * len(words)
+    real = [any(map(str.isalnum, doc.text[start:end])) for start, end in words]
+    for span in (*gold, *weak):
+        first, last = _words_inside(words, span)
+        free[first:last] = [False] * (last - first)
+    added: list[Span] = []
+    for span in gold:
+        mention = (*key, str(span.start), str(span.end), span.label)
+        if _draw("spurious?", *mention) >= rate:
+            continue
+        first, last = _words_inside(words, span)
+        size = max(last - first, 1)
+        places = max(len(words) - size + 1, 0)
+        offset = int(_draw("spurious", *mention) * places)
+        for place in ((offset + step) % places for step in range(places)):
+            if real[place] and real[place + size - 1] and all(free[place : place + size]):
+                added.append(Span(words[place][0], words[place + size - 1][1], span.label))
+                free[place : place + size] = [False] * size
+                tally["spurious"] += 1
+                break
+        else:
+            tally["could not be added"] += 1
+    return added
+
+
+def _words_inside(words: Words, span: Span) -> tuple[int, int]:
+    """The first word that overlaps the span, and the one after the last."""
+    return (
+        bisect_right(words, span.start, key=lambda word: word[1]),
+        bisect_left(words, span.end, key=lambda word: word[0]),
+    )
 
 
 def _draw(*parts: str) -> float:
