@@ -12,8 +12,9 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits, labels_of
@@ -22,11 +23,11 @@ from lacuner.models.model import Model
 from lacuner.models.storage import load
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import HasThreshold
+from lacuner.techniques.label_masking import MaskingConfig, masking_steps, omit_default_masking
 from lacuner.training.config import TrainConfig
 from lacuner.training.dataset import need_entities, training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, train_stage
-from lacuner.training.steps import loss_step
 
 NEEDS = ("gold",)
 GROUP = "other methods"
@@ -41,6 +42,12 @@ class Config(BaseConfig):
     train: TrainConfig = TrainConfig()
     rate: float = Field(0.3, gt=0)
     """Learning rates relative to the defaults of the encoder (or to those in `train`)."""
+    masking: MaskingConfig = MaskingConfig()
+    """Labels that leave the loss because the model contradicts them: for gold with mistakes."""
+
+    @model_serializer(mode="wrap")
+    def _omit_default_masking(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return omit_default_masking(serialise(self))
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
@@ -54,27 +61,27 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         raise ConfigError("this run has no weights: it was trained with the `dictionary` recipe", file=config.start)
     need_known_labels(gold, tagger.labels, config.start)
     run.log(f"finetune: continuing from {config.start}")
-    return continue_training(tagger.model, gold, splits.dev, config.train, config.rate, run)
+    return continue_training(tagger.model, gold, splits.dev, config, run)
 
 
 def continue_training(
     model: Model,
     gold: Sequence[Document],
     dev: Sequence[Document] | None,
-    train: TrainConfig,
-    rate: float,
+    config: Config,
     run: Run,
     stage: str = "train",
 ) -> Tagger:
-    """Train a trained model on gold, with its learning rates multiplied by `rate`."""
+    """Train a trained model on gold, with its learning rates multiplied by `config.rate`."""
     lost = Lost()
     data = training_set(model, gold, lost)
     run.log(f"fine-tuning on {len(gold):,} documents: {lost}")
-    settings = train.resolve(model, data.features).scale_learning_rates(rate)
+    settings = config.train.resolve(model, data.features).scale_learning_rates(config.rate)
     # a threshold in the head was tuned on dev, for the weights that it had then
     tune = isinstance(model.head, HasThreshold) and model.head.threshold is not None and bool(dev)
     selection = Selection(dev, "dev" if tune else "argmax", "best or start")
-    return Tagger(train_stage(data, lambda _: loss_step(data), settings, run, selection, stage).model)
+    make_step = masking_steps(data, config.masking, settings, run, stage)
+    return Tagger(train_stage(data, make_step, settings, run, selection, stage).model)
 
 
 def need_known_labels(gold: Sequence[Document], known: Sequence[str], file: Path | None = None) -> None:

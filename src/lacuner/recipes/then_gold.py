@@ -19,7 +19,7 @@ from lacuner.config import Config as BaseConfig
 from lacuner.data import Splits, labels_of
 from lacuner.models.config import EncoderConfig
 from lacuner.models.tagger import Tagger
-from lacuner.recipes.finetune import continue_training, need_known_labels
+from lacuner.recipes import finetune
 from lacuner.training.config import TrainConfig
 from lacuner.training.dataset import need_entities
 from lacuner.training.run_folder import Run
@@ -59,9 +59,10 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     gold = splits.gold or ()
     need_entities(gold)
     if labels := labels_of(splits.weak or ()):  # without any label the first recipe raises the error
-        need_known_labels(gold, labels)
+        finetune.need_known_labels(gold, labels)
     module = _recipes()[config.first]
     first_config = module.Config(encoder=config.encoder, train=config.train)
     run.plan({"finetune": config.train.epochs})  # the first recipe puts its own stages before it
     tagger: Tagger = module.train(Splits(weak=splits.weak, dev=splits.dev), first_config, run)
-    return continue_training(tagger.model, gold, splits.dev, config.train, config.rate, run, "finetune")
+    settings = finetune.Config(train=config.train, rate=config.rate)
+    return finetune.continue_training(tagger.model, gold, splits.dev, settings, run, "finetune")
