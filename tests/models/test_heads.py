@@ -13,6 +13,7 @@ from lacuner.models.heads import build_head
 from lacuner.models.heads import span as span_module
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead, joint_log_probs, split_entity_and_type
+from lacuner.models.heads.prototype import PrototypeHead
 from lacuner.models.heads.span import SpanHead
 from lacuner.models.heads.token import AngleOutput, TokenHead, simplex
 from lacuner.models.types import Annotation, CRFScores, SpanScores
@@ -27,6 +28,7 @@ HEADS = {
     "entity-type": lambda: EntityTypeHead(8, LABELS),
     "entity-type-angle": lambda: EntityTypeHead(8, LABELS, angle=True),
     "entity-type-one": lambda: EntityTypeHead(8, ("PER",), angle=True),
+    "prototype-io": lambda: PrototypeHead(8, LABELS),
     "span-width": lambda: SpanHead(8, LABELS, 4, "width", 16),
     "span-product": lambda: SpanHead(8, LABELS, 4, "product", 16),
     "span-biaffine": lambda: SpanHead(8, LABELS, 4, "biaffine", 16),

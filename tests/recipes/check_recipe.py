@@ -29,6 +29,7 @@ from lacuner.errors import TrainingError
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
 from lacuner.models.heads import build_head
 from lacuner.models.heads.entity_type import EntityTypeHead
+from lacuner.models.heads.prototype import PrototypeHead
 from lacuner.models.heads.span import SpanHead
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.model import Model
@@ -177,6 +178,7 @@ def _spy(monkeypatch: pytest.MonkeyPatch) -> tuple[list[torch.Tensor], list[torc
 
     monkeypatch.setattr(CorpusTargets, "collate", collated)
     outputs = {TokenHead: ("logits",), SpanHead: ("logits",), EntityTypeHead: ("entity", "types")}
+    outputs |= {PrototypeHead: ("similarities",)}
     for head, names in outputs.items():
 
         def forward(self: Any, *args: Any, whole: Any = head.forward, names: Any = names) -> Any:

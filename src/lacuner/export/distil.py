@@ -148,8 +148,8 @@ def _train(teacher: Model, docs: Sequence[Document], dev: Sequence[Document], co
     step: Step
     if soft:
         probs = align_words(teacher_probs(teacher, docs), data.sentences)
-        data = _with_probs(data, probs, weight_types=kind != "token")
-        step = loss_step(data) if kind == "token" else distillation_step(data)
+        data = _with_probs(data, probs, weight_types=kind not in ("token", "prototype"))
+        step = loss_step(data) if kind in ("token", "prototype") else distillation_step(data)
     else:
         step = loss_step(data)
     run.plan({"train": config.train.epochs})

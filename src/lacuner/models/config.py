@@ -15,6 +15,7 @@ MAX_HIDDEN = 4096
 _HF = OnlyWith("name", ("hf",))
 _TAGS = OnlyWith("kind", ("token", "crf"))
 _SPANS = OnlyWith("kind", ("span",))
+_PROTOTYPES = OnlyWith("kind", ("prototype",))
 _Threshold = Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"]
 
 
@@ -55,8 +56,8 @@ class EncoderConfig(Config):
 class HeadConfig(Config):
     """Settings of the head: vectors to labels."""
 
-    kind: Literal["token", "crf", "span", "entity_type"] = "span"
-    """Head: token classifier, CRF, span classifier, or entity and type as two classifiers."""
+    kind: Literal["token", "crf", "span", "entity_type", "prototype"] = "span"
+    """Head: token classifier, CRF, span classifier, entity and type as two classifiers, or prototypes."""
     scheme: Annotated[Literal["BIO", "BIOES", "IO"], _TAGS] = "BIO"
     """`token`, `crf`: tag scheme."""
     angle: Annotated[bool, _TAGS] = False
@@ -71,14 +72,20 @@ class HeadConfig(Config):
     threshold: Annotated[_Threshold, _SPANS] = "argmax"
     """`span`: decision threshold. A number: minimum label probability. `argmax`: the label must beat O. `dev`: the
     value with the best dev F1 (without dev, as `argmax`)."""
+    prototypes: Annotated[int, _PROTOTYPES] = Field(3, ge=1, le=1024)
+    """`prototype`: number of prototypes of each class, O included."""
+    scale: Annotated[float, _PROTOTYPES] = Field(10.0, gt=0)
+    """`prototype`: factor on the cosines; small values keep probabilities close to each other."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout rate on word vectors."""
 
     @model_serializer(mode="wrap")
-    def _omit_default_hidden(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Runs and benchmark rows of earlier versions, which did not have `hidden`, stay the same runs."""
+    def _omit_later_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Runs and benchmark rows of earlier versions, which did not have these settings, stay the same runs."""
         values: dict[str, Any] = serialise(self)
-        return {name: value for name, value in values.items() if name != "hidden" or value is not None}
+        unused = {"prototypes", "scale"} if self.kind != "prototype" else set()
+        unused |= {"hidden"} if self.hidden is None else set()
+        return {name: value for name, value in values.items() if name not in unused}
 
 
 class SequenceHeadConfig(HeadConfig):
@@ -109,6 +116,13 @@ class AngleHeadConfig(HeadConfig):
     """Head: token classifier, CRF or span classifier."""
     angle: Annotated[bool, _TAGS] = True
     """`token`, `crf`: angle-based output layer of two-step learning."""
+
+
+class PrototypeHeadConfig(HeadConfig):
+    """Settings of a head with prototypes (MProto)."""
+
+    kind: Literal["prototype"] = "prototype"
+    """Head: prototypes of the classes."""
 
 
 class EntityTypeHeadConfig(HeadConfig):

@@ -74,6 +74,17 @@ class EntityTypeScores:
 
 
 @dataclass(frozen=True, slots=True)
+class PrototypeScores:
+    """Cosines with the prototypes, `similarities` `[batch, words, classes * prototypes]`; the words' unit vectors,
+    `directions` `[batch, words, width]`; `logits` `[batch, words, classes]`."""
+
+    similarities: Tensor
+    directions: Tensor
+    logits: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class CRFScores:
     """Emissions `[batch, words, tags]`, transitions `[from, to]` (very low where forbidden), start and end scores."""
 

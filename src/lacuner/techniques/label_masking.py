@@ -142,7 +142,7 @@ def masked_positions(
 ) -> Tensor:
     """The positions whose labels leave the loss, boolean, in the shape of `targets.labels`.
 
-    With `entity`, nothing is masked as long as the model predicts entities at too few of the labeled positions: it would
+    With `entity`, nothing is masked as long as the model predicts entities at too few labeled positions: it would
     never learn them.
 
     >>> from lacuner.models.types import TokenScores

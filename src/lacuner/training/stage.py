@@ -42,6 +42,8 @@ def new_model(config: RecipeConfig, docs: Sequence[Document], run: Run, name: st
         width = head.width or min(choose_span_width(annotations), MAX_SPAN_WIDTH)
         settings |= {"widths": width, "variant": head.variant}
         settings |= {} if head.hidden is None else {"hidden": head.hidden}
+    elif head.kind == "prototype":
+        settings |= {"prototypes": head.prototypes, "scale": head.scale}
     elif head.kind != "entity_type":
         settings |= {"scheme": head.scheme, "angle": head.angle}
     return Model(encoder, build_head(settings, encoder.width))

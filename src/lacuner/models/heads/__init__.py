@@ -12,6 +12,7 @@ from lacuner.models.config import MAX_SPAN_WIDTH
 from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead
 from lacuner.models.heads.masked import MaskedHead, MaskedPieceHead, MaskedWordHead
+from lacuner.models.heads.prototype import PrototypeHead
 from lacuner.models.heads.span import SpanHead
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.types import Head
@@ -21,6 +22,7 @@ HEADS: dict[str, Callable[..., Head[Any]]] = {
     "crf": CRFHead,
     "entity_type": EntityTypeHead,
     "span": SpanHead,
+    "prototype": PrototypeHead,
 }
 """Tagging heads by their kind in configs and model folders."""
 MASKED_HEADS: dict[str, Callable[..., MaskedHead]] = {"masked_words": MaskedWordHead, "masked_pieces": MaskedPieceHead}
