@@ -34,6 +34,10 @@ VARIANTS: dict[str, tuple[str, list[str]]] = {
     "trust+token": ("trust", ["head.kind=token"]),
     "trust+crf": ("trust", ["head.kind=crf"]),
     "trust+entity_type": ("trust", ["head.kind=entity_type"]),
+    "trust+masking": (
+        "trust",
+        ["head.kind=token", "masking.labels=missing", "masking.warmup=0", "masking.refit=[1]"],
+    ),
     "trust+lstm": ("trust", ["encoder.name=lstm"]),
     "negative_sampling+weighted": ("negative_sampling", ["sampler=weighted"]),
     "negative_sampling+try_rate": ("negative_sampling", ["try_rate=[0.3, 0.5]"]),

@@ -16,7 +16,7 @@ Reference: Wu et al. (2023), "MProto: multi-prototype network with denoised opti
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -53,6 +53,8 @@ MAX_MISSING = 0.5
 class Config(RecipeConfig):
     """Settings of `mproto`."""
 
+    PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset({"preset", "head", "train"})
+
     preset: Literal["small", "paper"] = "small"
     """Settings for small encoders, or those of the paper, for large transformers."""
     head: PrototypeHeadConfig = PrototypeHeadConfig()
@@ -74,6 +76,9 @@ class Config(RecipeConfig):
             return values
         tables = {k: {**defaults, **_as_dict(values.get(k))} for k, defaults in PAPER_SETTINGS.items()}
         return {**values, **tables}
+
+    def matching_defaults(self) -> RecipeConfig:
+        return Config(preset=self.preset)
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
