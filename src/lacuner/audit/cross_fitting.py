@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,6 +42,9 @@ FEW_NEGATIVES = ("rate=0.15", "train.epochs=6")
 `ensemble`."""
 
 
+Signal = Literal["cross-fitted", "aum"]
+
+
 @dataclass(frozen=True)
 class CrossFitOptions:
     """How the models are trained, and what is known about the labels."""
@@ -54,6 +57,9 @@ class CrossFitOptions:
     seed: int = 1
     label_precision: float = LABEL_PRECISION
     """Share of the labels that are right, as far as it is known."""
+    signal: Signal = "cross-fitted"
+    """Evidence for the issues: predictions of models that were not trained on the document, or the mean margins of a
+    single model while it is trained (`lacuner.audit.training_dynamics`)."""
 
 
 DEFAULT_OPTIONS = CrossFitOptions()
@@ -85,9 +91,7 @@ def cross_fit(
     docs, folds = list(splits.weak or ()), options.folds
     if folds < 2 or folds > len({doc.text for doc in docs}):
         raise ConfigError(f"cross-fitting needs at least 2 folds and as many texts as folds (--folds {folds})")
-    config: Config | None = options.config
-    if config is None:
-        config = load_config(find_recipe(options.recipe).Config, None, cross_fit_settings(options.recipe))
+    config = options_config(options)
     fold_of = assign_folds(docs, folds)
     predictions: dict[int, Document] = {}
     trained_on, held_out, on_dev = [], [], []
@@ -116,6 +120,18 @@ def cross_fit(
         calibrated_on = "hidden names"
     in_order = [predictions[number] for number in range(len(docs))]
     return CrossFit(docs, in_order, calibration, calibrated_on if calibration else "nothing")
+
+
+def options_config(options: CrossFitOptions) -> Config:
+    """The settings of the models' recipe.
+
+    >>> options_config(CrossFitOptions("trust")).model_dump()["train"]["epochs"]
+    15
+    """
+    if options.config is not None:
+        return options.config
+    kind: type[Config] = find_recipe(options.recipe).Config
+    return load_config(kind, None, cross_fit_settings(options.recipe))
 
 
 def predict_candidates(tagger: AnyTagger, docs: Sequence[Document]) -> list[Document]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option, echo
 
@@ -26,6 +26,13 @@ def issues(
     weak: Annotated[list[Path], Option("--weak", metavar="FILE", help="Weak labels (incomplete). Repeatable.")],
     *,
     dev: Dev = None,
+    signal: Annotated[
+        Literal["cross-fitted", "aum"],
+        Option(
+            help="Evidence: predictions of models that were not trained on the document, or margins of one model while "
+            "it is trained (`aum`): a third of the cost, for ranking only."
+        ),
+    ] = "cross-fitted",
     folds: Annotated[int, Option(help="Number of models; none predicts a document that it was trained on.")] = 3,
     recipe: Annotated[str, Option(help="Recipe of the models.")] = "negative_sampling",
     label_precision: Annotated[
@@ -39,8 +46,8 @@ def issues(
 ) -> None:
     """Find labels that are probably missing, wrong or spurious.
 
-    Each document is predicted by a model that did not train on it. Scores are calibrated, on dev or on names hidden
-    from the models. `lacuner review RUN` shows the issues in the browser.
+    By default, each document is predicted by a model that did not train on it, and scores are calibrated, on dev or on
+    names hidden from the models. `lacuner review RUN` shows the issues in the browser.
     """
     from lacuner.audit.cross_fitting import CrossFitOptions, cross_fit_settings
     from lacuner.audit.issues import count_kinds
@@ -56,7 +63,7 @@ def issues(
     splits = Splits(**read_splits(files, inputs))
     entries = _gazetteer_entries(run, weak)
     origin = describe_inputs(weak, dev, [text for text in settings if text.startswith("encoder.")], inputs.arguments())
-    options = CrossFitOptions(recipe, config, folds, seed, label_precision)
+    options = CrossFitOptions(recipe, config, folds, seed, label_precision, signal)
     queue = prepare_review(splits, run, options, entries, log, origin)
     if json:
         counts = {"documents": len(queue.documents), "issues": count_kinds(queue.issues), "groups": len(queue.groups)}
@@ -82,7 +89,9 @@ def _print_issues(queue: ReviewQueue, run: Path) -> None:
     numbers = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in count_kinds(queue.issues).items()]
     echo(f"{len(queue.issues):,} label issues in {len(queue.documents):,} documents: {', '.join(numbers)}")
     where = queue.facts["calibrated_on"]
-    if where == "nothing":
+    if queue.facts.get("signal") == "aum":
+        echo("Scores are margins of a model while it was trained: they are good for ranking only.")
+    elif where == "nothing":
         echo("There were too few labels to calibrate the scores on: they are good for ranking only.")
     else:
         echo(f"Scores are probabilities, calibrated on {where}.")

@@ -10,6 +10,7 @@ from typing import Any
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.cross_fitting import DEFAULT_OPTIONS, CrossFitOptions, cross_fit
 from lacuner.audit.issues import label_issues
+from lacuner.audit.training_dynamics import follow_training
 from lacuner.corpus.jsonl import as_line
 from lacuner.data import Document, Splits
 from lacuner.review.build import build_queue, number_equal_ids, useful_sentences
@@ -35,7 +36,8 @@ def prepare_review(
     """
     weak = number_equal_ids(splits.weak or ())
     models = make_review_folder(run_folder) / MODELS / _fingerprint(weak, splits.dev or (), options)
-    fit = cross_fit(replace(splits, weak=weak), models, options, log)
+    find = follow_training if options.signal == "aum" else cross_fit
+    fit = find(replace(splits, weak=weak), models, options, log)
     curve = fit.calibration
     base_rate = 0.5 if curve is None else curve.base_rate
     precision = options.label_precision
@@ -45,6 +47,7 @@ def prepare_review(
         "folds": options.folds,
         "seed": options.seed,
         "label_precision": precision,
+        "signal": options.signal,
         "calibrated_on": fit.calibrated_on,
         "calibration": None if curve is None else curve.as_json(),
         "inputs": dict(inputs or {}),
@@ -58,7 +61,9 @@ def prepare_review(
 def _fingerprint(weak: Iterable[Document], dev: Iterable[Document], options: CrossFitOptions) -> str:
     """A name for the models of these labels and options: other labels get other models, not an error."""
     config = None if options.config is None else options.config.model_dump(mode="json")
-    settings = json.dumps([options.recipe, options.folds, options.seed, config], sort_keys=True, default=str)
+    what = [options.recipe, options.folds, options.seed, config]
+    what += [] if options.signal == "cross-fitted" else [options.signal]
+    settings = json.dumps(what, sort_keys=True, default=str)
     digest = hashlib.blake2b(settings.encode(), digest_size=6)
     for doc in (*weak, *dev):
         digest.update(as_line(doc).encode("utf-8", "surrogatepass"))
