@@ -87,6 +87,7 @@ SETTINGS = {
     "bond": [],
     "cupul": ["voters=2"],
     "eer": [],
+    "mproto": [],
     "ensemble": ["models=2"],
     "needle": ["noise_aware=true", "parts=2", "rounds=2"],
     "negative_sampling": ["try_rate=[0.2,0.5]", "sampler=weighted", "ablation.oracle=heldout"],
