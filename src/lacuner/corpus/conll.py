@@ -220,16 +220,16 @@ def write_conll(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = 
                 lost.count("document without words")
                 continue
             number += 1
-            meta = dict(doc.meta)
-            if meta.get("document") == document + 1:
-                document += 1
-                stream.write(f"{DOCSTART}\tO\n\n".encode())
-            if meta.get("document") == document:
-                meta.pop("document", None)
-            lost.count("meta not written", bool(meta))
+            if doc.meta:
+                if doc.meta.get("document") == document + 1:
+                    document += 1
+                    stream.write(f"{DOCSTART}\tO\n\n".encode())
+                lost.count("meta not written", len(doc.meta) > (doc.meta.get("document") == document))
             lost.count("id not written", doc.id != str(number))
             lost.count("text: other white space than the words' own", differs_from_words(doc.text, tokens))
-            stream.write(("\n".join(map("\t".join, zip(tokens, tags, strict=True))) + "\n\n").encode())
+            cells = ["", "\t", "", "\n"] * len(tokens)
+            cells[::4], cells[2::4] = tokens, tags  # twice as fast as joining word and tag of each line
+            stream.write(("".join(cells) + "\n").encode())
 
 
 def differs_from_words(text: str, tokens: Sequence[str]) -> bool:
@@ -246,18 +246,19 @@ def to_tags(doc: Document, lost: Lost, scheme: str) -> tuple[list[str], list[str
             lost.count("word changed: it would break its line")
             token = token.replace("\t", " ").replace("\n", " ").replace(DOCSTART, "DOCSTART")
             tokens[i] = token.replace("\ufeff", "\u2060")
-    chunks: list[tagging.Chunk] = []
+    chunks: list[tuple[int, int, str]] = []
     for first, last, (_, _, label, score, source) in _flat_spans(doc, spans_in_words, lost):
-        chunks.append(tagging.Chunk(first, last, label))
+        chunks.append((first, last, label))
         if score is not None:
             lost.count("score not written")
         if source is not None:
             lost.count("source not written")
-    for left, right in pairwise(chunks) if scheme == "IO" else ():
-        if left.end == right.start and left.label == right.label:
+    for (_, end, label), (start, _, other) in pairwise(chunks) if scheme == "IO" else ():
+        if end == start and label == other:
             lost.count("spans that touch become one in IO")
-    lost.count("rejected span not written", len(doc.rejected))
-    lost.count("unsure span not written", len(doc.unsure))
+    if doc.rejected or doc.unsure:
+        lost.count("rejected span not written", len(doc.rejected))
+        lost.count("unsure span not written", len(doc.unsure))
     lost.count("complete or not: not written", doc.complete is not None)
     return tokens, tagging.encode(chunks, len(tokens), scheme)
 
@@ -265,12 +266,13 @@ def to_tags(doc: Document, lost: Lost, scheme: str) -> tuple[list[str], list[str
 def _flat_spans(doc: Document, spans: list[tuple[int, int, Span]], lost: Lost) -> list[tuple[int, int, Span]]:
     """Those spans, given with their words, that tags can express: without overlaps, and with labels on one line."""
     writable, last_end, overlap = [], 0, False
-    for first, last, span in sorted(spans, key=itemgetter(0)):
+    for word_span in sorted(spans, key=itemgetter(0)):
+        first, last, span = word_span
         label = span[2]
         if not label.isprintable() and any(mark in label for mark in "\t\n\r"):
             lost.span(doc, span, "label would break its line")
             continue
-        writable.append((first, last, span))
+        writable.append(word_span)
         overlap = overlap or first < last_end
         last_end = last
     if not overlap:

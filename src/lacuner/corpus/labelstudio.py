@@ -33,6 +33,7 @@ from lacuner.errors import CorpusError
 
 FROM_NAME, TO_NAME = "label", "text"
 """Names of the tags `<Labels name="label" toName="text">` and `<Text name="text" value="$text">` of the project."""
+_SPAN_TYPES = ("labels", "hypertextlabels")
 _ADDRESSES = ("http://", "https://", "/data/", "s3://", "gs://")
 _BOOKKEEPING = {"created_at", "updated_at", "updated_by", "lead_time"}
 _COUNTS = {"total_annotations", "cancelled_annotations", "total_predictions", "comment_count"}
@@ -79,7 +80,8 @@ def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
         file.lost.count("draft not read", len(get(row, "drafts", list, [])))
     submitted = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     file.lost.count("cancelled annotation not read", len(annotations) - len(submitted))
-    submitted = [annotation for annotation in submitted if annotation.get("ground_truth")] or submitted
+    if len(submitted) > 1:
+        submitted = [annotation for annotation in submitted if annotation.get("ground_truth")] or submitted
     predictions = _objects(row, "predictions", file.lost)
     if submitted:
         judgements = [Judgement(_spans(annotation, table, file), complete=True) for annotation in submitted]
@@ -96,6 +98,8 @@ def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
 
 def _objects(row: dict[str, Any], key: str, lost: Lost) -> list[dict[str, Any]]:
     """The annotations or predictions of a task; some exports have only their numbers."""
+    if not row.get(key):
+        return []
     entries = get(row, key, list, [])
     objects = [entry for entry in entries if isinstance(entry, dict)]
     if len(objects) < len(entries):
@@ -118,11 +122,11 @@ def _spans(annotation: dict[str, Any], table: OffsetTable, file: CorpusFile) -> 
         value = region.get("value") if isinstance(region, dict) else None
         if not isinstance(value, dict):
             file.lost.count("result without a value not read")
-        elif region.get("type", "labels") not in ("labels", "hypertextlabels") or "start" not in value:
+        elif region.get("type", "labels") not in _SPAN_TYPES or "start" not in value:
             file.lost.count(f"result of type {show(region.get('type'), 40)} not read")
         else:
             spans += _region(value, region.get("score"), table, file)
-    return tuple(dict.fromkeys(spans))
+    return tuple(dict.fromkeys(spans)) if len(spans) > 1 else tuple(spans)
 
 
 def _region(value: dict[str, Any], score: Any, table: OffsetTable, file: CorpusFile) -> list[Span]:
@@ -139,9 +143,9 @@ def _region(value: dict[str, Any], score: Any, table: OffsetTable, file: CorpusF
         return []
     spans = [new_span(start, end, label, "result", score) for label in labels]
     surface = value.get("text")
-    if not isinstance(surface, str) or file.options.offsets != "characters":
-        return spans
     if 0 <= start < end and table.text[start:end] == surface:
+        return spans
+    if not isinstance(surface, str) or file.options.offsets != "characters":
         return spans
     if table.text.startswith(_ADDRESSES) and len(table.text.split()) == 1:
         raise CorpusError(f"the task has the address of its text, {table.text[:60]!r}, not the text itself")

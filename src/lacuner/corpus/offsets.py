@@ -5,6 +5,7 @@ CRLF into LF shifts them the other way. Where a file repeats the text of a span,
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import accumulate
 
 from lacuner.data import Span
@@ -27,12 +28,16 @@ class OffsetTable:
     def __init__(self, text: str) -> None:
         self.text = text
         self._tables: dict[str, dict[int, int]] = {}
-        self._units: list[str] = []  # that can differ from characters in this text
-        if not text.isascii():
-            self._units += ["utf-16"] if max(text) > "\uffff" else []
-            self._units.append("bytes")
-        if "\r\n" in text:
-            self._units.append("crlf")
+
+    @cached_property
+    def _units(self) -> list[str]:
+        """The units that can differ from characters in this text."""
+        units = []
+        if not self.text.isascii():
+            units += ["utf-16", "bytes"] if max(self.text) > "\uffff" else ["bytes"]
+        if "\r\n" in self.text:
+            units.append("crlf")
+        return units
 
     def to_characters(self, offset: int, unit: str) -> int | None:
         """The character at an offset in this unit; None if the offset is inside a character or outside the text."""

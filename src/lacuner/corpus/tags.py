@@ -75,7 +75,7 @@ def decode_strict(tags: Sequence[str], scheme: str) -> list[Chunk]:
     return [chunk for chunk in chunks if list(tags[chunk.start : chunk.end]) == regular[chunk.start : chunk.end]]
 
 
-def encode(chunks: Iterable[Chunk], length: int, scheme: str = "IOB2") -> list[str]:
+def encode(chunks: Iterable[tuple[int, int, str]], length: int, scheme: str = "IOB2") -> list[str]:
     """Encode chunks that do not overlap.
 
     >>> encode([Chunk(0, 2, "PER")], length=3, scheme="BIOES")
