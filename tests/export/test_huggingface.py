@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,38 @@ TEXTS = [
     "玛拉 left 玛拉.",
     "won't sail; U.S.",
 ]
+JOINING = [
+    "\u0301",
+    "\u200b",
+    "\u200c",
+    "\u200d",
+    "\u00ad",
+    "\u2028",
+    "\ufeff",
+    "\ufffd",
+    "👩\u200d🔬",
+    "e\u0301",
+    "\x85",
+    "\x1c",
+]
 SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 
 
-def make_tokenizer(kind: str) -> Tokenizer:
+def is_in_all_versions(character: str) -> bool:
+    """Whether all libraries know a character (it is in Unicode 3.2), and it does not join words in a way of its own."""
+    joins = "\u0600" <= character <= "\u0605" or character in "\u06dd\u070f\u0e33\u0eb3" or character >= "\U000e0000"
+    return unicodedata.ucd_3_2_0.category(character) not in ("Cn", "Cs") and not joins
+
+
+characters = st.one_of(st.characters(max_codepoint=0x2FFF), st.characters()).filter(is_in_all_versions)
+unicode_texts = st.one_of(
+    st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join),
+    st.lists(st.one_of(st.sampled_from([*WORDS, *JOINING, " "]), characters), max_size=25).map("".join),
+)
+"""Known words with any separators between them."""
+
+
+def make_tokenizer(kind: str, lowercase: bool = False) -> Tokenizer:
     """WordPiece with all letters, or byte-level BPE."""
     special = [*SPECIAL.values()]
     if kind == "roberta":
@@ -67,15 +96,15 @@ def make_tokenizer(kind: str) -> Tokenizer:
         letters = sorted({letter for text in [*TEXTS, *WORDS] for letter in text.strip()})
         pieces = [*special, *letters, *(f"##{letter}" for letter in letters), "Hal", "##den", "sail"]
         tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
-        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     marks = [(mark, tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=marks)
     return tokenizer
 
 
-def make_encoder(folder: Path, kind: str, **options: Any) -> Any:
-    tokenizer = make_tokenizer(kind)
+def make_encoder(folder: Path, kind: str, lowercase: bool = False, **options: Any) -> Any:
+    tokenizer = make_tokenizer(kind, lowercase)
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **SPECIAL).save_pretrained(folder)
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
@@ -86,8 +115,8 @@ def make_encoder(folder: Path, kind: str, **options: Any) -> Any:
     return open_huggingface(str(folder), HuggingFaceConfig(**options))
 
 
-def make_token_tagger(folder: Path, kind: str, head: str = "token", **settings: Any) -> Tagger:
-    encoder = make_encoder(folder, kind, shapes=False)
+def make_token_tagger(folder: Path, kind: str, head: str = "token", lowercase: bool = False, **settings: Any) -> Tagger:
+    encoder = make_encoder(folder, kind, lowercase, shapes=False)
     model = Model(encoder, build_head({"kind": head, "labels": LABELS, **settings}, encoder.width))
     with torch.no_grad():
         for parameter in model.head.parameters():
@@ -123,16 +152,17 @@ def test_export_with_proof(kind: str, settings: dict[str, Any], tmp_path: Path) 
     assert ("is_split_into_words=True" in card) == (kind == "roberta")
 
 
-def test_texts_give_the_same_entities(tmp_path: Path) -> None:
-    tagger = make_token_tagger(tmp_path / "encoder", "bert")
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_texts_give_the_same_entities(tmp_path: Path, lowercase: bool) -> None:
+    """Any Unicode, although the tokenizer's normaliser deletes controls, joiners and, with lower case, accents."""
+    tagger = make_token_tagger(tmp_path / "encoder", "bert", lowercase=lowercase)
     write_huggingface(ExportSource(tmp_path, tagger), tmp_path / "out", ExportOptions())
     predict = load_huggingface(tmp_path / "out")
     found = []
 
-    @given(st.lists(st.sampled_from(WORDS), max_size=12), st.sampled_from(["", " ", "  \n"]))
-    @settings(max_examples=60)
-    def check(words: list[str], separator: str) -> None:
-        text = separator.join(words)
+    @given(unicode_texts)
+    @settings(max_examples=80)
+    def check(text: str) -> None:
         [doc] = predict([Document("1", text)], {})
         assert [span.key for span in doc.spans] == [span.key for span in tagger(text).spans]
         found.extend(doc.spans)

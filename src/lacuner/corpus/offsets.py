@@ -44,7 +44,9 @@ class OffsetTable:
         if unit not in self._units:
             return offset if 0 <= offset <= len(self.text) else None
         if unit not in self._tables:
-            self._tables[unit] = {position: i for i, position in enumerate(_positions(self.text, unit))}
+            positions = list(_positions(self.text, unit))
+            # CR and LF have the same position: the first counts, so that a span before them ends before both
+            self._tables[unit] = {position: i for i, position in reversed(list(enumerate(positions)))}
         return self._tables[unit].get(offset)
 
     def locate(self, start: int, end: int, surface: str | None) -> tuple[int, int, str | None]:

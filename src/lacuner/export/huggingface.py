@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer
+from tokenizers.normalizers import Replace
+from tokenizers.normalizers import Sequence as Normalizers
 from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 from tokenizers.pre_tokenizers import Split
 from torch import Tensor, nn
@@ -35,6 +37,25 @@ WORD = (
     rf"|[{_ALONE}][\p{{M}}\u200d]*|(?!\s)\X"
 )
 """`lacuner.corpus.words.word_pattern` in the syntax of the library tokenizers (Oniguruma)."""
+_JOINERS = r"\u00ad\u200c\u200d"
+_PREPENDED = r"\x{600}-\x{605}\x{6dd}\x{70f}\x{890}\x{891}\x{8e2}\x{110bd}\x{110cd}"
+"""Format characters that belong to the next character."""
+_CONTROL = rf"[[\p{{Cc}}\p{{Cf}}]&&[^\s{_JOINERS}{_PREPENDED}]]"
+_EMOJI = r"[\p{So}\p{Sk}]\p{M}*"
+INVISIBLE = (
+    rf"{_CONTROL}|[\p{{Co}}\p{{Cn}}\ufffd]\p{{M}}*"
+    rf"|[{_PREPENDED}]+(?=[\s\p{{C}}]|\z)"
+    rf"|(?<![\p{{L}}\p{{N}}\p{{M}}_{_JOINERS}])\u00ad|(?<=[{_ALONE}])[\u00ad\u200c]"
+    rf"|(?<![^\s{_CONTROL}])[\p{{M}}\u200c\u200d]+"
+    rf"|(?<![{_ALONE}\p{{M}}\u200d])[\p{{M}}&&[{_ALONE}]]\p{{M}}*"
+    rf"|{_EMOJI}(?:\u200d+{_EMOJI})+"
+)
+"""Words that a normaliser may delete, or tear by deleting what joins them. In our encoder they are unknown sub-words.
+The libraries know different versions of Unicode, so a few words of characters that are new in it still differ."""
+
+
+_SYMBOLS = "\u2e3b\u2e0e\U0001f700\U0001f0a1"
+"""Rare symbols: the first that the vocabulary lacks stands for a word that it cannot read."""
 
 
 def write_huggingface(source: ExportSource, folder: Path, options: ExportOptions) -> None:
@@ -126,6 +147,8 @@ def _make_tokenizer(encoder: SubwordEncoder) -> Any:
         own = Split(Regex(WORD), behavior="removed", invert=True)  # keeps the matches and removes what is between
         after = [tokenizer.pre_tokenizer] if tokenizer.pre_tokenizer is not None else []
         tokenizer.pre_tokenizer = PreTokenizers([own, *after])
+        if tokenizer.normalizer is not None:
+            tokenizer.normalizer = _keep_words(tokenizer, encoder.piece_settings()["unknown"])
     settings = encoder.piece_settings()
     special = len(settings["before"]) + len(settings["after"])
     make: Any = PreTrainedTokenizerFast
@@ -137,6 +160,17 @@ def _make_tokenizer(encoder: SubwordEncoder) -> Any:
         model_input_names=["input_ids", "attention_mask"],
         **({} if encoder.limit is None else {"model_max_length": encoder.limit + special}),
     )
+
+
+def _keep_words(tokenizer: Tokenizer, unknown: int) -> Any:
+    """The normaliser, preceded by one that replaces words it would delete by a symbol without a sub-word."""
+    symbol = next(
+        (mark for mark in _SYMBOLS if tokenizer.encode(mark, add_special_tokens=False).ids == [unknown]), None
+    )
+    if symbol is None:
+        return tokenizer.normalizer
+    before = [Replace(Regex(r"[\x0b\x0c\x{85}]"), " "), Replace(Regex(INVISIBLE), f" {symbol} ")]
+    return Normalizers([*before, tokenizer.normalizer])
 
 
 def _marks_subwords(tokenizer: dict[str, Any]) -> bool:
