@@ -43,6 +43,8 @@ def test_train_predict_evaluate(run: Run, corpora: Path) -> None:
     listed = [line.split("\t") for line in (corpora / "run" / "label_issues.tsv").read_text().splitlines()]
     assert listed[0] == ["term", "label", "score", "mentions", "occurrences", "example"]
     assert all(f"[{row[0].strip()}]" in row[-1] and int(row[4]) >= int(row[3]) for row in listed[1:])
+    worth_reading = sum(float(row[2]) >= 0.9 for row in listed[1:])
+    assert f"down to a score of 0.9: {worth_reading:,} of {len(listed) - 1:,} names" in done.stdout
     assert sum(int(row[3]) for row in listed[1:]) == len(missing) >= len(listed) - 1 > 0
     run("annotate", "weak.jsonl", "--dictionary", "run/label_issues.tsv", "--out", "again.jsonl")
     assert sum(len(doc.spans) for doc in read(corpora / "again.jsonl")) > 0

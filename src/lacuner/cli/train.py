@@ -39,8 +39,10 @@ FEW_MISSING = 0.02
 """Below this ratio of missing mentions to labels the model has found almost nothing beyond the labels."""
 MANY_DOUBTFUL = 0.8
 """Above this share of labels that the model does not predict, it has not learned them."""
-
-
+WORTH_READING = 0.9
+"""Score of a missing name from which it is worth reading. With half of a gazetteer (`negative_sampling`, 6 epochs, 0.15
+negatives per word, 6 cells of four corpora, seeds 11 and 12), 47 to 76 % of the names above it were right, and 23 to
+47 % of those below."""
 HELPS = 0.01
 """Minimum estimated gain in F1 to report that the model helps."""
 _ADVICE = (
@@ -190,6 +192,8 @@ def _find_gazetteer(
         files = " and ".join(str(sidecar(path)) for path in weak or () if sidecar(path).is_file())
         log(f"gazetteer: {files}")
     else:
+        if weak:
+            log("no gazetteer beside the weak labels: the tagger is the model alone, unless --dictionary names one")
         return None
     gazetteer = gazetteer.rename_labels(names)
     size = f"{len(gazetteer):,} {'entry' if len(gazetteer) == 1 else 'entries'}"
@@ -290,6 +294,11 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
         echo(
             f"names as a gazetteer: {out / 'label_issues.tsv'} (delete wrong rows, then add it to `lacuner annotate` "
             "with --dictionary)"
+        )
+        worth_reading = sum(name.score >= WORTH_READING for name in names)
+        echo(
+            f"worth reading down to a score of {WORTH_READING}: {worth_reading:,} of {len(names):,} names. "
+            "In our measurements about 60 % of these were right, and 30 % of the others."
         )
 
 
