@@ -74,7 +74,7 @@ def without_entities(model: Model, docs: Sequence[Document], gold: Sequence[Docu
 def main(arguments: Sequence[str] | None = None) -> int:
     header = ("data, masked, seed", *NEGATIVES)
     return masked.main(
-        "benchmarks.fixed_oracle", __doc__, "benchmarks/uncertainty.toml", header, compare_negatives, arguments
+        "benchmarks.fixed_oracle", __doc__, "benchmarks/fixed_oracle.toml", header, compare_negatives, arguments
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from math import exp
+from math import ceil, exp
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from lacuner.training.run_folder import Run
 from lacuner.training.stage import StageResult, best_on_dev, new_model
 from tests.demo_corpus import demo_corpus
 
+W = nrces.W_PER_EPOCH
 SAMPLERS = ["sampler=uniform", "sampler=weighted", *(f"ablation.rank={rank}" for rank in ("top", "middle", "bottom"))]
 
 
@@ -156,15 +157,24 @@ def test_windows_sample_by_the_words_they_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [(["w=2.0", "train.epochs=3"], [1.0, exp(-0.5), exp(-1.0)]), (["train.epochs=2"], [1.0, exp(-1 / (2 * W))])],
+    ids=["given", "a share of the epochs"],
+)
 def test_cross_entropy_is_annealed_over_the_epochs(
-    weak: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: list[str],
+    expected: list[float],
+    weak: list[Document],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     betas: list[float] = []
     real = nrces.nrces_loss
     monkeypatch.setattr(nrces, "nrces_loss", lambda *args: betas.append(args[2]) or real(*args))
-    config = load_config(nrces.Config, settings=["w=2.0", "train.epochs=3", "train.budget=4096"])
+    config = load_config(nrces.Config, settings=[*settings, "train.budget=4096"])
     train("nrces", Splits(weak=weak), tmp_path, config)
-    assert list(dict.fromkeys(betas)) == pytest.approx([1.0, exp(-0.5), exp(-1.0)])
+    assert list(dict.fromkeys(betas)) == pytest.approx(expected)
 
 
 def test_nrces_samples_its_negatives_once_and_about_half(
@@ -176,6 +186,7 @@ def test_nrces_samples_its_negatives_once_and_about_half(
     def spy(data: Any, make_step: Any, settings: Any, run: Run, *more: Any) -> StageResult:
         before = data.targets.known.clone()
         result = train_stage(data, make_step, settings, run, *more)
+        assert settings.patience_after == ceil(3 * 2 * W), "early stopping waits until cross-entropy has faded"
         assert torch.equal(data.targets.known, before), "the same negatives in every epoch"
         known[run.folder.name] = before
         return result
