@@ -6,7 +6,7 @@ import pytest
 from lacuner.data import Document, Span
 from lacuner.techniques.completion_gain import estimate_completion_gain, simulate_weak_labels
 
-WEAK = [Document("w", "Ada and Bo", spans=(Span(0, 3, "P"),))]
+WEAK = [Document(name, "Ada and Bo", spans=(Span(0, 3, "P"),)) for name in "vw"]
 
 
 def gold(text: str, *spans: tuple[int, int]) -> Document:
@@ -20,6 +20,15 @@ def predict(doc: Document, *spans: tuple[int, int], score: float = 1.0) -> Docum
 def test_weak_labels_are_simulated_with_the_labeled_names_only() -> None:
     docs = [gold("Ada met Bo", (0, 3), (8, 10)), gold("Bo ran", (0, 2))]
     assert [[span.key for span in doc.spans] for doc in simulate_weak_labels(docs, WEAK)] == [[(0, 3, "P")], []]
+
+
+def test_gold_entities_stand_for_names_that_only_gold_has() -> None:
+    """A third of the weak labels is a name of one document: so a third of the simulated labels are such names, too."""
+    weak = [*WEAK, Document("x", "Eve left", spans=(Span(0, 3, "P"),))]
+    docs = [gold("Ada met Bo", (0, 3), (8, 10)), gold("Ada met Cu", (0, 3), (8, 10))]
+    labeled = [span.key for doc in simulate_weak_labels(docs, weak) for span in doc.spans]
+    assert labeled.count((0, 3, "P")) == 2 and labeled.count((8, 10, "P")) == 1
+    assert simulate_weak_labels(docs[::-1], weak) == simulate_weak_labels(docs, weak)[::-1]
 
 
 def test_counts_before_and_after() -> None:
