@@ -8,7 +8,7 @@ from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
-from lacuner.annotate import annotate, gazetteer_source
+from lacuner.annotate import annotate, gazetteer_source, load_gazetteer
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.bench.gold_subset import select_gold_subset, subset_command
 from lacuner.bench.spec import FILES, GOLD_SUBSET, PROFILE, DataSpec, NoiseLevel, is_demo
@@ -17,6 +17,7 @@ from lacuner.corpus.jsonl import as_line
 from lacuner.data import Document, Splits
 from lacuner.demo import build
 from lacuner.errors import ConfigError
+from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.noise import Noise, corrupt, noise_profile
 
 _demo = cache(build)
@@ -77,6 +78,16 @@ class DataSet:
         if file is None:
             raise ConfigError(f"data set {self.name} has no {role} file")
         return list(islice(read(self.folder / file, complete=role not in ("weak", "extra", "unlabeled")), limit))
+
+    def read_gazetteer(self) -> TaggerGazetteer | None:
+        """The gazetteer of the data set, if it has one."""
+        file = self.data.dictionary
+        return None if file is None else TaggerGazetteer(load_gazetteer(self.folder / file).entries)
+
+    @property
+    def dictionary_file(self) -> str:
+        """Path of the gazetteer in shell commands."""
+        return self._path("dictionary")
 
     def splits(self, needs: Sequence[str], noise: NoiseLevel | None, seed: int) -> Splits:
         """Return the splits that a recipe uses, and dev if there is any."""

@@ -14,7 +14,7 @@ from lacuner.recipes import RECIPES
 
 DEMO = "demo"
 """The data set that needs no files: the generated demo corpus."""
-FILES = ("gold", "weak", "extra", "unlabeled", "dev", "test")
+FILES = ("gold", "weak", "extra", "unlabeled", "dev", "test", "dictionary")
 SIMULATED = ("masked", "surface", "wrong")
 """Kinds of noise that are simulated from gold."""
 PROFILE = "profile "
@@ -73,6 +73,8 @@ class DataSpec(Config):
     """More text for the recipes that use some."""
     dev: str | None = None
     test: str | None = None
+    dictionary: str | None = None
+    """Gazetteer that the recipe `dictionary` matches; without one, it matches the labeled names."""
     sentences: int | None = Field(None, ge=1)
     """Number of training sentences, from the start of the file; None: all."""
     dev_sentences: int | None = Field(None, ge=1)

@@ -42,8 +42,9 @@ def run_cell(cell: Cell, data: DataSet, run_folder: Path) -> Row:
     splits = data.splits(roles_of(cell.recipe), cell.noise, cell.seed)
     config = load_config(module.Config, settings=cell.settings)
     probe = _missampling_probe(splits, data)
+    gazetteer = data.read_gazetteer() if cell.recipe == "dictionary" else None
     clocks.append(_clocks())
-    trained = train(cell.recipe, splits, run_folder, config, cell.seed, callback=probe)
+    trained = train(cell.recipe, splits, run_folder, config, cell.seed, callback=probe, gazetteer=gazetteer)
     clocks.append(_clocks())
     test = data.read("test")
     predicted = list(trained.tagger.predict(test))
@@ -92,6 +93,8 @@ def _cost(clocks: Sequence[tuple[float, float]]) -> dict[str, float]:
 def describe_cell(cell: Cell, data: DataSet) -> Row:
     """Return the part of a row that says how to reproduce it."""
     commands, options = data.commands(roles_of(cell.recipe), cell.noise, cell.seed)
+    if cell.recipe == "dictionary" and data.data.dictionary is not None:
+        options = [*options, "--dictionary", data.dictionary_file]
     settings = [part for setting in cell.settings for part in ("--set", setting)]
     command = ["lacuner", "train", "--recipe", cell.recipe, *options, "--seed", str(cell.seed), *settings]
     commands.append(f"OMP_NUM_THREADS=1 {shlex.join([*command, '--out', 'run'])}")

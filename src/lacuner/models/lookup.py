@@ -1,4 +1,4 @@
-"""A tagger that only memorises the labeled names: what weak labels are worth without a model."""
+"""A tagger without a model: it matches a gazetteer, or the names that it has memorised from labels."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -7,10 +7,11 @@ from dataclasses import replace
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.data import Document, Span
+from lacuner.models.gazetteer import TaggerGazetteer
 
 
 class LookupTagger:
-    """Labels every exact occurrence of a known name.
+    """Labels the matches of its gazetteer or, without one, every exact occurrence of a known name.
 
     >>> LookupTagger({"Halden": "LOC"})("She left Halden.").spans
     (Span(start=9, end=15, label='LOC', score=1.0, source=None),)
@@ -18,13 +19,13 @@ class LookupTagger:
 
     words_truncated = words_unread = 0  # as in `Tagger`: lookup reads every word in full
 
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
+    def __init__(self, names: dict[str, str], gazetteer: TaggerGazetteer | None = None) -> None:
+        self.names, self.gazetteer = names, gazetteer
         self._matcher = Matcher([Entry(surface, label) for surface, label in sorted(names.items())], case="exact")
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(sorted(set(self.names.values())))
+        return tuple(sorted(set(self.names.values()))) if self.gazetteer is None else self.gazetteer.labels
 
     def predict(
         self, docs: Iterable[Document], *, on_long: str = "window", threshold: float | None = None
@@ -35,8 +36,11 @@ class LookupTagger:
         are 1.
         """
         for doc in docs:
-            matches = self._matcher.find(doc.text, doc.words)
-            spans = [Span(start, end, self._matcher.entries[first].label, 1.0) for start, end, (first, *_) in matches]
+            if self.gazetteer is not None:
+                spans = [span._replace(score=1.0) for span in self.gazetteer.find(doc)]
+            else:
+                matches = self._matcher.find(doc.text, doc.words)
+                spans = [Span(a, b, self._matcher.entries[first].label, 1.0) for a, b, (first, *_) in matches]
             yield replace(doc, spans=tuple(spans), rejected=(), unsure=(), complete=None)
 
     def __call__(self, text: str) -> Document:

@@ -62,8 +62,10 @@ def save(tagger: AnyTagger | AnyModel, folder: str | PathLike[str], compact: boo
     (Span(start=9, end=15, label='LOC', score=1.0, source=None),)
     """
     if isinstance(tagger, LookupTagger):
-        names = json.dumps(tagger.names, ensure_ascii=False, sort_keys=True, indent=0)
-        return _write(Path(folder), {NAMES: names.encode()}, {})
+        contents = {NAMES: json.dumps(tagger.names, ensure_ascii=False, sort_keys=True, indent=0).encode()}
+        if tagger.gazetteer is not None:
+            contents[GAZETTEER] = tagger.gazetteer.to_json()
+        return _write(Path(folder), contents, {})
     model = tagger.model if isinstance(tagger, Tagger) else tagger
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     if compact:
@@ -116,12 +118,10 @@ def load(path: str | PathLike[str]) -> AnyTagger:
     model = load_model(path)
     if isinstance(model, MaskedLanguageModel):
         raise ModelFileError(f"this is a pre-trained encoder, not a tagger: train with --encoder run:{path}", file=path)
-    if isinstance(model, LookupTagger):
-        return model
     folder = _model_folder(path)
     digest = _config(folder)["files"].get(GAZETTEER)
     gazetteer = parse_gazetteer(_file(folder, GAZETTEER, digest), folder / GAZETTEER) if digest else None
-    return Tagger(model, gazetteer)
+    return LookupTagger(model.names, gazetteer) if isinstance(model, LookupTagger) else Tagger(model, gazetteer)
 
 
 def load_with_entries(
@@ -141,7 +141,7 @@ def load_with_entries(
     if isinstance(tagger, LookupTagger):
         if dictionary:
             raise ConfigError("this run only looks names up: add the entries to its labels and train again")
-        return tagger
+        return tagger if gazetteer else LookupTagger(tagger.names)
     if not gazetteer:
         tagger.gazetteer = None
     for file in dictionary:

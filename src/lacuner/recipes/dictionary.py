@@ -1,6 +1,8 @@
-"""No model: match the labeled names again, as a gazetteer would.
+"""No model: match the gazetteer or, without one, the labeled names ("Distant Match").
 
-What it does: collects the labeled surface forms, each with its most frequent label, and matches them exactly.
+What it does: if the weak labels come with their gazetteer (`lacuner annotate` wrote it beside them, or `--dictionary`
+    names it), the tagger matches that. Otherwise it collects the labeled surface forms, each with its most frequent
+    label, and matches them exactly; `predict --no-gazetteer` does so in any case.
 Assumes: that names are spelled the same everywhere and have one meaning; it never finds a name that is not labeled.
 Needs: weak.
 Costs: nothing.

@@ -13,6 +13,7 @@ from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.encoders import parse_encoder_name
 from lacuner.models.gazetteer import TaggerGazetteer
+from lacuner.models.lookup import LookupTagger
 from lacuner.models.merging import DEFAULT_RULE
 from lacuner.models.storage import AnyTagger, load, save
 from lacuner.models.tagger import Tagger
@@ -225,6 +226,9 @@ def _train_tagger(
         tagger.gazetteer = gazetteer
         if data.get("dev"):
             fit_to_dev(tagger, data["dev"], tunes_threshold(config))
+    if isinstance(tagger, LookupTagger) and gazetteer is not None:
+        tagger = LookupTagger(tagger.names, gazetteer)
+        run.log(f"dictionary: its tagger matches the {len(gazetteer):,} gazetteer entries, not the labeled names")
     return tagger
 
 
