@@ -110,11 +110,7 @@ def test_settings_must_have_an_effect_with_every_encoder(load: Load) -> None:
 def test_an_unknown_setting_of_a_data_set_gets_a_suggestion(load: Load) -> None:
     with pytest.raises(ConfigError, match=r"no setting 'data\.demo\.sentence' \(line \d+\); did you mean 'sentences'"):
         load(SMALL.replace("sentences =", "sentence ="))
-<<<<<<< HEAD
-    with pytest.raises(ConfigError, match="there are folder, gold, weak, extra, unlabeled, dev, test, sentences"):
-=======
-    with pytest.raises(ConfigError, match="there are folder, gold, weak, extra, unlabeled, dev, test, dictionary, sentences"):
->>>>>>> 5dae5fb (Distant Match: the recipe dictionary matches the gazetteer of the weak labels where there is one, also in a bench)
+    with pytest.raises(ConfigError, match="unlabeled, dev, test, dictionary, sentences"):
         load(SMALL.replace("sentences =", "xyz ="))
 
 

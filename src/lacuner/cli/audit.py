@@ -27,6 +27,8 @@ from lacuner.data import Splits
 if TYPE_CHECKING:
     from lacuner.audit.sampling import SamplingAudit
 
+SYSTEMATIC_SHOWN = 10
+"""Systematic errors that `audit errors` prints; --json has all."""
 PlotFolder = Annotated[Path | None, Option("--out", help="Folder for the plots. Default: no plots.")]
 
 
@@ -193,3 +195,27 @@ def completion(
     for name, result in results.items():
         if result.without_gold:
             echo(f"{name}: {result.without_gold:,} completed texts are not in gold")
+
+
+def errors(
+    run: Annotated[Path, Argument(metavar="RUN", help="Run of needle.")],
+    gold: Gold,
+    *,
+    json: Json = False,
+    inputs: InputOptions,
+) -> None:
+    """Errors that needle's weak labels fixed and made.
+
+    Compares the model of stage I, trained on gold alone, with the final model, on gold that neither has seen.
+    """
+    from lacuner.audit.errors import COLUMNS, audit_errors, error_rows
+
+    audit = audit_errors(run, read_splits({"gold": [gold]}, inputs)["gold"])
+    if json:
+        print_json(audit.as_json())
+        return
+    print_table("", COLUMNS, error_rows(audit))
+    if audit.systematic:
+        header = ("name", "weak label", "gold label", "entities", "right before", "right after")
+        rows = [tuple(map(str, error)) for error in audit.systematic[:SYSTEMATIC_SHOWN]]
+        print_table("\nNames whose usual weak label is not their gold label", header, rows)

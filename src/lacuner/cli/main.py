@@ -62,6 +62,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit sampling": audit.sampling,
     "audit removed": audit.removed,
     "audit completion": audit.completion,
+    "audit errors": audit.errors,
     "review": review.review,
     "serve": serve.serve,
     "recipes": recipes.recipes,
