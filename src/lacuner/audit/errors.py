@@ -73,8 +73,8 @@ def audit_errors(run_folder: str | PathLike[str], gold: Iterable[Document]) -> E
     before, after = load_both_models(run_folder)
     docs = select_complete(list(gold))
     names = count_weak_names(Path(run_folder))
-    predictions = [[{span.key for span in doc.spans} for doc in tagger.predict(docs)] for tagger in (before, after)]
-    return count_errors(docs, *predictions, names)
+    first, last = ([{span.key for span in doc.spans} for doc in tagger.predict(docs)] for tagger in (before, after))
+    return count_errors(docs, first, last, names)
 
 
 def load_both_models(run_folder: str | PathLike[str]) -> tuple[Tagger, Tagger]:
