@@ -42,7 +42,7 @@ class SystematicError(NamedTuple):
     name: str
     weak_label: str
     gold_label: str
-    count: int
+    entities: int
     """Entities with this name and gold label."""
     right_before: int
     right_after: int
@@ -120,7 +120,7 @@ def count_errors(
     >>> audit.labeled_names
     ErrorCounts(gold=1, wrong_before=1, fixed=1, made=0)
     >>> audit.systematic
-    [SystematicError(name='red', weak_label='COLOR', gold_label='MISC', count=1, right_before=0, right_after=1)]
+    [SystematicError(name='red', weak_label='COLOR', gold_label='MISC', entities=1, right_before=0, right_after=1)]
     """
     outcomes, systematic = [], Counter[tuple[str, str, str]]()
     right: dict[tuple[str, str, str], list[int]] = {}
@@ -134,7 +134,7 @@ def count_errors(
                 systematic[key] += 1
                 right[key] = [a + b for a, b in zip(right.get(key, [0, 0]), found, strict=True)]
     errors = [SystematicError(*key, count, *right[key]) for key, count in systematic.items()]
-    errors.sort(key=lambda error: (-error.count, error))
+    errors.sort(key=lambda error: (-error.entities, error))
     labeled = [outcome for outcome in outcomes if outcome[0]]
     return ErrorAudit(len(gold), _count(outcomes), _count(labeled), errors)
 
