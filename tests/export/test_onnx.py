@@ -149,6 +149,9 @@ def test_what_cannot_be_exported_is_refused_with_one_sentence(tmp_path: Path) ->
     other = Tagger(Model(encoder, build_head({"kind": "token", "labels": LABELS}, encoder.width)))
     with pytest.raises(ConfigError, match="tiny, lstm and hf: encoders can; `lacuner distil"):
         write_onnx(ExportSource(tmp_path, other), tmp_path / "out", ExportOptions())
+    gaps = ExportSource(tmp_path, make_tagger("tie_or_break"))
+    with pytest.raises(ConfigError, match=r"'tie_or_break' cannot be exported to ONNX: .* heads can; `lacuner distil"):
+        write_onnx(gaps, tmp_path / "out", ExportOptions())
     save(make_tagger("token"), tmp_path / "run")
     with pytest.raises(ConfigError, match="--wheel has no meaning with --to onnx"):
         export(tmp_path / "run", "onnx", tmp_path / "out", DOCS, options=ExportOptions(wheel=True))

@@ -6,8 +6,6 @@ import torch
 
 from lacuner.data import Lost
 from lacuner.errors import ConfigError, ModelFileError
-from lacuner.losses.crf import crf_loss
-from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models import heads
 from lacuner.models.heads import build_head
 from lacuner.models.heads import span as span_module
@@ -15,8 +13,10 @@ from lacuner.models.heads.crf import CRFHead
 from lacuner.models.heads.entity_type import EntityTypeHead, joint_log_probs, split_entity_and_type
 from lacuner.models.heads.prototype import PrototypeHead
 from lacuner.models.heads.span import SpanHead
+from lacuner.models.heads.tie_or_break import TieOrBreakHead
 from lacuner.models.heads.token import AngleOutput, TokenHead, simplex
-from lacuner.models.types import Annotation, CRFScores, SpanScores
+from lacuner.models.types import Annotation, SpanScores, TieOrBreakScores
+from lacuner.training.steps import supervised_loss
 
 LABELS = ("LOC", "ORG", "PER")
 HEADS = {
@@ -29,6 +29,7 @@ HEADS = {
     "entity-type-angle": lambda: EntityTypeHead(8, LABELS, angle=True),
     "entity-type-one": lambda: EntityTypeHead(8, ("PER",), angle=True),
     "prototype-io": lambda: PrototypeHead(8, LABELS),
+    "tie-or-break": lambda: TieOrBreakHead(8, LABELS),
     "span-width": lambda: SpanHead(8, LABELS, 4, "width", 16),
     "span-product": lambda: SpanHead(8, LABELS, 4, "product", 16),
     "span-biaffine": lambda: SpanHead(8, LABELS, 4, "biaffine", 16),
@@ -47,10 +48,6 @@ def vectors_and_mask(seed=0):
     return torch.randn(len(CORPUS), 5, 8), mask
 
 
-def loss_of(scores, targets):
-    return (crf_loss if isinstance(scores, CRFScores) else cross_entropy)(scores, targets)
-
-
 def test_every_row_of_the_table_is_tested():
     assert {make().config()["kind"] for make in HEADS.values()} == set(heads.HEADS)
 
@@ -65,7 +62,7 @@ def test_every_head_memorises_its_targets_and_decodes_them(name):
     head.dropout = 0.0
     for _ in range(150):
         optimiser.zero_grad()
-        loss_of(head(vectors, mask), targets).sum().backward()
+        supervised_loss(head(vectors, mask), targets).sum().backward()
         optimiser.step()
     found = head.eval().decode(head(vectors, mask))
     got = {(s, a, e, head.labels[label]) for s, a, e, label in zip(*(x.tolist() for x in found[:4]), strict=True)}
@@ -82,7 +79,7 @@ def test_padding_changes_nothing_and_has_no_gradient(name):
     vectors, mask = vectors_and_mask()
     vectors.requires_grad_()
     targets = head.targets(CORPUS, Lost()).collate(range(len(CORPUS)))
-    loss_of(head(vectors, mask), targets).sum().backward()
+    supervised_loss(head(vectors, mask), targets).sum().backward()
     assert (vectors.grad[~mask] == 0).all() and (vectors.grad[mask] != 0).any()
     other = torch.where(mask.unsqueeze(-1), vectors.detach(), torch.randn_like(vectors))
     first, second = head.decode(head(vectors.detach(), mask)), head.decode(head(other, mask))
@@ -226,3 +223,15 @@ def test_spans_can_be_asked_for_entity_and_type() -> None:
     torch.testing.assert_close(asked.types.softmax(dim=-1), probs[..., 1:] / probs[..., 1:].sum(dim=-1, keepdim=True))
     torch.testing.assert_close(joint_log_probs(asked.entity, asked.types), asked.logits)
     assert split_entity_and_type(asked) is asked
+
+
+def test_chunks_between_breaks_are_decoded():
+    """Two sentences: "a b" tied and a type, "c" none; one word of its own. Scores are the lowest probability."""
+    logits = torch.zeros(2, 3, 5)
+    logits[0, :, 0] = torch.tensor([9.0, 2.0, -1.0])  # the logit before the first word has no meaning
+    logits[0, 0, 1:3], logits[0, 2, 1:3] = torch.tensor([0.0, 3.0]), torch.tensor([4.0, 0.0])
+    logits[1, 0, 1:3] = torch.tensor([0.0, 0.5])
+    mask = torch.tensor([[True] * 3, [True, False, False]]).unsqueeze(-1).expand(-1, -1, 2)
+    found = TieOrBreakHead(8, ("X",)).decode(TieOrBreakScores(logits, mask))
+    assert [column.tolist() for column in found[:4]] == [[0, 1], [0, 0], [2, 1], [0, 0]]
+    assert found.score == pytest.approx(torch.tensor([1.0, 0.5]).sigmoid().numpy())

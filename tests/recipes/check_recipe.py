@@ -31,6 +31,7 @@ from lacuner.models.heads import build_head
 from lacuner.models.heads.entity_type import EntityTypeHead
 from lacuner.models.heads.prototype import PrototypeHead
 from lacuner.models.heads.span import SpanHead
+from lacuner.models.heads.tie_or_break import TieOrBreakHead
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.model import Model
 from lacuner.models.storage import save
@@ -177,8 +178,8 @@ def _spy(monkeypatch: pytest.MonkeyPatch) -> tuple[list[torch.Tensor], list[torc
         return targets
 
     monkeypatch.setattr(CorpusTargets, "collate", collated)
-    outputs = {TokenHead: ("logits",), SpanHead: ("logits",), EntityTypeHead: ("entity", "types")}
-    outputs |= {PrototypeHead: ("similarities",)}
+    outputs: dict[Any, tuple[str, ...]] = dict.fromkeys((TokenHead, SpanHead, TieOrBreakHead), ("logits",))
+    outputs |= {EntityTypeHead: ("entity", "types"), PrototypeHead: ("similarities",)}
     for head, names in outputs.items():
 
         def forward(self: Any, *args: Any, whole: Any = head.forward, names: Any = names) -> Any:

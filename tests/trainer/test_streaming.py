@@ -37,6 +37,7 @@ STREAMING = [
     ("trust", "token", []),
     ("trust", "span", []),
     ("trust", "crf", []),
+    ("autoner", "tie_or_break", []),
     ("negative_sampling", "span", []),
     ("negative_sampling", "span", ["sampler=weighted"]),
     ("nrces", "span", []),

@@ -54,7 +54,8 @@ class DistilConfig(Config):
 
     encoder: EncoderConfig = EncoderConfig(name="tiny")
     head: Literal["token", "crf", "span", "entity_type"] | None = None
-    """Head of the student. None: that of the teacher, or a token classifier if the teacher has a CRF."""
+    """Head of the student. None: that of the teacher, or a token classifier if the teacher has a CRF or a head that
+    students cannot have (`tie_or_break`)."""
     scheme: Literal["BIO", "BIOES", "IO"] | None = None
     """Tag scheme of a `token` or `crf` student. None: that of the teacher, or BIO if it has none."""
     train: TrainConfig = TrainConfig()
@@ -126,7 +127,7 @@ def distil(
 def _train(teacher: Model, docs: Sequence[Document], dev: Sequence[Document], config: DistilConfig, run: Run) -> Model:
     """Train the student on the teacher's probabilities, or on its predictions if their heads differ."""
     own = teacher.head.config()
-    kind = config.head or ("token" if own["kind"] == "crf" else own["kind"])
+    kind = config.head or ("token" if own["kind"] in ("crf", "tie_or_break") else own["kind"])
     soft = kind == own["kind"] != "crf" or (kind, own["kind"]) == ("token", "crf")
     soft = soft and config.scheme in (None, own.get("scheme"))
     labeled = [replace(doc, complete=True) for doc in docs]

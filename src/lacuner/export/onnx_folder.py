@@ -22,6 +22,7 @@ from lacuner.models.encoders.lstm import LSTMEncoder
 from lacuner.models.encoders.tiny import TinyEncoder
 from lacuner.models.heads.crf import IMPOSSIBLE, CRFHead
 from lacuner.models.heads.span import MAX_HIDDEN_VALUES, SpanHead
+from lacuner.models.heads.tie_or_break import TieOrBreakHead
 from lacuner.models.inference import BUDGET
 from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.types import Encoder, Head, SubwordEncoder
@@ -38,6 +39,12 @@ def write_onnx(source: ExportSource, folder: Path, options: ExportOptions) -> No
         kind = model.encoder.config()["kind"]
         raise ConfigError(
             f"an encoder of kind {kind!r} cannot be exported to ONNX: tiny, lstm and hf: encoders can; "
+            f"{source.advise()}",
+            file=source.folder,
+        )
+    if isinstance(model.head, TieOrBreakHead):
+        raise ConfigError(
+            f"a head of kind 'tie_or_break' cannot be exported to ONNX: token, crf, span and entity_type heads can; "
             f"{source.advise()}",
             file=source.folder,
         )

@@ -3,11 +3,11 @@
 from torch import Tensor
 from torch.nn import functional
 
-from lacuner.models.types import Targets, TokenScores
+from lacuner.models.types import SpanScores, Targets, TokenScores
 
 
-def squared_error(scores: TokenScores, targets: Targets) -> Tensor:
-    """`sum_c (p_c - y_c)^2` over the tags of a word, one number per word, in the shape of `targets.labels`.
+def squared_error(scores: TokenScores | SpanScores, targets: Targets) -> Tensor:
+    """`sum_c (p_c - y_c)^2` over the classes, one number per word or span, in the shape of `targets.labels`.
 
     What it does: at most 2 per known word, which limits the effect of a wrong label; 0 where the label is unknown.
     Assumes: wrong labels are random, right ones are not.

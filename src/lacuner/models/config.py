@@ -56,8 +56,9 @@ class EncoderConfig(Config):
 class HeadConfig(Config):
     """Settings of the head: vectors to labels."""
 
-    kind: Literal["token", "crf", "span", "entity_type", "prototype"] = "span"
-    """Head: token classifier, CRF, span classifier, entity and type as two classifiers, or prototypes."""
+    kind: Literal["token", "crf", "span", "entity_type", "prototype", "tie_or_break"] = "span"
+    """Head: token classifier, CRF, span classifier, entity and type as two classifiers, prototypes, or AutoNER's tie or
+    break."""
     scheme: Annotated[Literal["BIO", "BIOES", "IO"], _TAGS] = "BIO"
     """`token`, `crf`: tag scheme."""
     angle: Annotated[bool, _TAGS] = False
@@ -130,6 +131,20 @@ class EntityTypeHeadConfig(HeadConfig):
 
     kind: Literal["entity_type", "span"] = "entity_type"
     """Head: entity and type as two classifiers over words, or a span classifier."""
+
+
+class PositionHeadConfig(HeadConfig):
+    """Settings of a head that gives each word or span probabilities of its own, a token classifier by default."""
+
+    kind: Literal["token", "span"] = "token"
+    """Head: token classifier or span classifier."""
+
+
+class TieOrBreakHeadConfig(HeadConfig):
+    """Settings of the head that classifies gaps between words, and the chunks between them (AutoNER)."""
+
+    kind: Literal["tie_or_break"] = "tie_or_break"
+    """Head: gaps between words, and chunks."""
 
 
 class SpanHeadConfig(HeadConfig):

@@ -85,6 +85,20 @@ class PrototypeScores:
 
 
 @dataclass(frozen=True, slots=True)
+class TieOrBreakScores:
+    """Logits `[batch, words, 1 + 2 * classes]`; `mask` `[batch, words, 2]`, as the targets: gaps and chunks."""
+
+    logits: Tensor
+    mask: Tensor
+
+    def split(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The logit of a tie of each word with the one before it `[batch, words]`, and what each word adds to the class
+        of a chunk as its first and as its last word `[batch, words, classes]`."""
+        first, last = self.logits[..., 1:].chunk(2, dim=-1)
+        return self.logits[..., 0], first, last
+
+
+@dataclass(frozen=True, slots=True)
 class CRFScores:
     """Emissions `[batch, words, tags]`, transitions `[from, to]` (very low where forbidden), start and end scores."""
 
@@ -181,6 +195,22 @@ class Encoder(TorchModule, Protocol):
 
     def files(self) -> dict[str, bytes]:
         """Files that belong to the encoder (a tokenizer), by name; most encoders have none."""
+
+
+@runtime_checkable
+class HasInputLayer(Protocol):
+    """An encoder whose word vectors can be perturbed: it has a module whose output they are, before any context."""
+
+    @property
+    def input_layer(self) -> nn.Module: ...
+
+
+@runtime_checkable
+class HasStepEnd(Protocol):
+    """A model that follows the steps of training, for example by a moving average of its weights."""
+
+    def after_step(self) -> None:
+        """Called after each optimiser step."""
 
 
 @runtime_checkable

@@ -11,12 +11,14 @@ from types import ModuleType
 
 from lacuner.errors import ConfigError
 from lacuner.recipes import (
+    autoner,
     bond,
     cupul,
     dictionary,
     eer,
     ensemble,
     finetune,
+    mean_teacher,
     mproto,
     needle,
     negative_sampling,
@@ -30,6 +32,7 @@ from lacuner.recipes import (
     then_gold,
     trust,
     two_step,
+    vat,
     weighted_partial,
     wsl,
 )
@@ -48,9 +51,12 @@ RECIPES: dict[str, ModuleType] = {
     "cupul": cupul,
     "mproto": mproto,
     "bond": bond,
+    "autoner": autoner,
     "roster": roster,
     "needle": needle,
     "sst": sst,
+    "mean_teacher": mean_teacher,
+    "vat": vat,
     "wsl": wsl,
     "finetune": finetune,
     "then_gold": then_gold,

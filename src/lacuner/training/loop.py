@@ -15,7 +15,7 @@ from lacuner.errors import ProcessLostError, TrainingError
 from lacuner.evaluate import Count
 from lacuner.mapped import release_pages
 from lacuner.models.model import AnyModel, Model
-from lacuner.models.types import Features
+from lacuner.models.types import Features, HasStepEnd
 from lacuner.training.batches import epoch_batches
 from lacuner.training.config import TrainConfig
 from lacuner.training.data_parallel import seed_dropout, sum_gradients
@@ -248,6 +248,8 @@ class _Trainer:
             clip_gradients(gradients, self.config.clip)
             self.mid_step = True
             self.optimizers.step()
+            if isinstance(self.model, HasStepEnd):
+                self.model.after_step()
         return loss, count, known, positions
 
     def _backward(self, step: Step, indices: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ def new_model(config: RecipeConfig, docs: Sequence[Document], run: Run, name: st
         settings |= {} if head.hidden is None else {"hidden": head.hidden}
     elif head.kind == "prototype":
         settings |= {"prototypes": head.prototypes, "scale": head.scale}
-    elif head.kind != "entity_type":
+    elif head.kind in ("token", "crf"):
         settings |= {"scheme": head.scheme, "angle": head.angle}
     return Model(encoder, build_head(settings, encoder.width))
 
@@ -59,6 +59,8 @@ class Selection:
     """Decision threshold of a span head: a number, or `dev` to tune it on dev after every epoch."""
     keep: Keep = "best"
     """With dev: the best epoch, the initial weights if no epoch beats them, or the last epoch all the same."""
+    scored: Model | None = None
+    """The model that is scored on dev; None: the one that is trained."""
 
 
 class StageResult(NamedTuple):
@@ -82,11 +84,12 @@ def train_stage(
     name: str = "train",
 ) -> StageResult:
     """Train `data.model` in the stage `name` of the run; a finished stage is loaded, an interrupted one resumes."""
-    model, head = data.model, data.model.head
+    model, scored = data.model, selection.scored or data.model
+    head = scored.head
     if isinstance(head, HasThreshold) and isinstance(selection.threshold, float):
         head.threshold = selection.threshold
     tune = isinstance(head, HasThreshold) and selection.threshold == "dev"
-    dev_score = DevScorer(model, selection.dev, tune) if selection.dev else None
+    dev_score = DevScorer(scored, selection.dev, tune) if selection.dev else None
     settings = train.resolve(model, data.features)
     rows = fit(model, data.features, make_step, settings, run.stage(name), dev_score, selection.keep)
     if tune and dev_score is not None:

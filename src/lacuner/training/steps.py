@@ -8,7 +8,8 @@ from torch import Tensor
 
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.cross_entropy import cross_entropy
-from lacuner.models.types import CRFScores, Targets
+from lacuner.losses.tie_or_break import tie_or_break_loss
+from lacuner.models.types import CRFScores, Targets, TieOrBreakScores
 from lacuner.training.data_parallel import score_batch
 from lacuner.training.dataset import TrainingSet
 
@@ -35,7 +36,9 @@ LossFunction = Callable[[Any, Targets], Tensor]
 
 
 def supervised_loss(scores: Any, targets: Targets) -> Tensor:
-    """Cross-entropy at the known positions, or the likelihood of a (partial) CRF."""
+    """Cross-entropy at the known positions, the likelihood of a (partial) CRF, or the loss of gaps and chunks."""
+    if isinstance(scores, TieOrBreakScores):
+        return tie_or_break_loss(scores, targets)
     return crf_loss(scores, targets) if isinstance(scores, CRFScores) else cross_entropy(scores, targets)
 
 

@@ -82,6 +82,12 @@ class HuggingFaceEncoder(nn.Module):
         return int(self.model.config.hidden_size)
 
     @property
+    def input_layer(self) -> nn.Module:
+        """The embedding of sub-words."""
+        layer: nn.Module = self.model.get_input_embeddings()
+        return layer
+
+    @property
     def limit(self) -> int | None:
         """Maximum number of sub-words per sentence, special tokens not counted."""
         most = getattr(self.model.config, "max_position_embeddings", None) or _DEFAULT_LIMIT

@@ -67,6 +67,8 @@ class LSTMEncoder(nn.Module):
         nn.init.normal_(self.words.weight, std=0.1)
         width = settings.word + settings.character
         self.lstm = nn.LSTM(width, settings.width // 2, settings.layers, batch_first=True, bidirectional=True)
+        self.input_layer = nn.Identity()
+        """Where the vectors of words by themselves pass, so that a hook can change them."""
         self.word_numbers = {word: i for i, word in enumerate(settings.words, 1)}
         self._character = {character: i for i, character in enumerate(settings.characters, 2)}
 
@@ -111,7 +113,7 @@ class LSTMEncoder(nn.Module):
         if self.training and settings.word_dropout:
             numbers = numbers.masked_fill(torch.rand(numbers.shape, device=numbers.device) < settings.word_dropout, 0)
         vectors = self.embed_words(numbers, batch.tensors["distinct"], batch.tensors["spelling"])
-        vectors = drop_features(vectors, settings.dropout, self.training)
+        vectors = drop_features(self.input_layer(vectors), settings.dropout, self.training)
         return run_lstm(self.lstm, vectors, batch.mask)
 
     def embed_words(self, numbers: Tensor, distinct: Tensor, spelling: Tensor) -> Tensor:

@@ -125,6 +125,8 @@ class TinyEncoder(nn.Module):
         if settings.heads:
             self.attention = Attention(settings.width, settings.heads, settings.dropout)
         self.norm = nn.LayerNorm(settings.width)
+        self.input_layer = nn.Identity()
+        """Where the vectors of words by themselves pass, so that a hook can change them."""
 
     @property
     def width(self) -> int:
@@ -177,7 +179,8 @@ class TinyEncoder(nn.Module):
         distinct = self.embed_words(batch.tensors["ids"], batch.tensors["bags"])
         if not len(distinct):
             distinct = distinct.new_zeros(1, self.width)  # empty sentences only: padding needs a vector
-        return self.contextualise(functional.embedding(batch.tensors["words"], distinct), batch.mask, adapt)
+        vectors = self.input_layer(functional.embedding(batch.tensors["words"], distinct))
+        return self.contextualise(vectors, batch.mask, adapt)
 
     def contextualise(
         self, vectors: Tensor, mask: Tensor, adapt: Callable[[Tensor], Tensor] = lambda vectors: vectors

@@ -14,6 +14,7 @@ from lacuner.models.heads.entity_type import EntityTypeHead
 from lacuner.models.heads.masked import MaskedHead, MaskedPieceHead, MaskedWordHead
 from lacuner.models.heads.prototype import PrototypeHead
 from lacuner.models.heads.span import SpanHead
+from lacuner.models.heads.tie_or_break import TieOrBreakHead
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.types import Head
 
@@ -23,6 +24,7 @@ HEADS: dict[str, Callable[..., Head[Any]]] = {
     "entity_type": EntityTypeHead,
     "span": SpanHead,
     "prototype": PrototypeHead,
+    "tie_or_break": TieOrBreakHead,
 }
 """Tagging heads by their kind in configs and model folders."""
 MASKED_HEADS: dict[str, Callable[..., MaskedHead]] = {"masked_words": MaskedWordHead, "masked_pieces": MaskedPieceHead}
