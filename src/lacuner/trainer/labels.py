@@ -34,7 +34,7 @@ def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Itera
     Traceback (most recent call last):
     lacuner.errors.ConfigError: gold uses PERSON, weak uses Person: if these are the same type, add ...
     """
-    labels = {role: set(labels_of(docs or ())) for role, docs in data.items()}
+    labels = {role: set(labels_of(docs)) for role, docs in data.items() if docs is not None}
     labels["the gazetteer"] = set(gazetteer)
     roles = [role for role in ("weak", "the gazetteer", "gold", "dev") if labels.get(role)]
     notes = []
