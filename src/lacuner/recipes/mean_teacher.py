@@ -47,7 +47,7 @@ class Config(RecipeConfig):
     """Settings of `mean_teacher`."""
 
     head: PositionHeadConfig = PositionHeadConfig()
-    weight: float = Field(3.0, ge=0)
+    weight: float = Field(1.0, ge=0)
     """Weight of the consistency loss, per word, relative to the supervised loss."""
     rampup: float = Field(3.0, ge=0)
     """Epochs in which that weight rises from nearly 0."""

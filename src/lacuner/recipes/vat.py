@@ -45,7 +45,7 @@ class Config(RecipeConfig):
     """Weight of the consistency loss, per word, relative to the supervised loss."""
     rampup: float = Field(3.0, ge=0)
     """Epochs in which that weight rises from nearly 0."""
-    epsilon: float = Field(0.3, gt=0)
+    epsilon: float = Field(0.1, gt=0)
     """Size of the perturbation, relative to the word vectors."""
     xi: float = Field(0.01, gt=0)
     """Size of the step of the power iteration, relative to the word vectors."""
