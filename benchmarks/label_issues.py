@@ -1,11 +1,11 @@
-"""`python -m benchmarks.label_issues DATA OUT [--corpora ...] [--seeds ...] [--signals ...]`: precision of label issues.
+"""`python -m benchmarks.label_issues DATA OUT [--corpora ...] [--seeds ...] [--signals ...]`: precision of issues.
 
 The set-up is that of `benchmarks.first_hour`: 800 sentences, weak labels from half of a gazetteer, no dev. The signals
 are `cross-fitted` and `aum`, with the same recipe and settings, and `aum-trust`: margins while `trust` is trained. An
 issue of a missing label is right if gold has exactly the proposed span, any other if the disputed label is wrong.
 
-OUT gets one line of JSON per corpus, seed and signal: CPU seconds; then, for missing labels, for doubtful labels and for
-all issues, the precision of the first 50, 100 and 200. Lines that are there are not run again.
+OUT gets one line of JSON per corpus, seed and signal: CPU seconds; then, for missing labels, for doubtful labels and
+for all issues, the precision of the first 50, 100 and 200. Lines that are there are not run again.
 """
 
 import argparse
