@@ -25,7 +25,7 @@ DOCS = [Document(str(i), text) for i, text in enumerate(["Mara left Halden.", ""
 
 
 @pytest.mark.parametrize(
-    ("head", "settings"), [("token", {}), ("span", {"widths": 3}), ("crf", {}), ("entity_type", {})]
+    ("head", "settings"), [("token", {}), ("span", {"widths": 3}), ("crf", {}), ("entity_type", {}), ("prototype", {})]
 )
 def test_every_word_has_the_probabilities_of_the_window_that_owns_it(head: str, settings: dict[str, Any]) -> None:
     model = make_tagger(head, **settings).model

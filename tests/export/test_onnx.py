@@ -39,6 +39,7 @@ HEADS: dict[str, dict[str, Any]] = {
     "span biaffine": {"widths": 4, "variant": "biaffine"},
     "token": {"scheme": "BIOES", "non_entity": True},
     "crf": {},
+    "prototype": {"prototypes": 2},
 }
 # decoding of all heads is tested without graphs in test_reference.py
 EACH_HEAD = ["span", *(pytest.param(head, marks=pytest.mark.slow) for head in list(HEADS)[1:])]
@@ -72,7 +73,7 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[T
 @pytest.mark.parametrize("head", EACH_HEAD)
 def test_the_proof_compares_the_model_without_its_gazetteer(head: str, exports: Any) -> None:
     _, folder, proof = exports(head)
-    assert proof.equal == proof.spans > 10
+    assert proof.equal == proof.spans > (4 if head == "prototype" else 10)  # in the scheme IO, neighbours merge
     assert proof.score_difference < 1e-4 and proof.scores_compared == proof.equal
     assert not proof.gazetteer
     assert "gazetteer of the tagger is **not** part" in (folder / "README.md").read_text(encoding="utf-8")

@@ -32,6 +32,7 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "tiny, span": (TINY, {"kind": "span", "labels": LABELS, "variant": "product", "hidden": 4, "widths": 3}),
     "lstm, crf": (LSTM, {"kind": "crf", "labels": LABELS, "angle": True}),
     "tiny, entity and type": (TINY, {"kind": "entity_type", "labels": LABELS, "angle": True}),
+    "tiny, prototypes": (TINY, {"kind": "prototype", "labels": LABELS, "prototypes": 2}),
     "lstm, token": (LSTM, {"kind": "token", "labels": LABELS}),
 }
 HOSTILE = [0, -1, 1, 2, 10**6, 10**12, 2.5, 1e300, "x", "", None, True, [], ["x"], [1], {}, {"x": 1}]
