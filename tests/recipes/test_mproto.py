@@ -36,6 +36,7 @@ def test_prototypes_move_towards_their_words_and_only_theirs() -> None:
 def test_the_preset_of_the_paper_gives_way_to_explicit_settings() -> None:
     config = load_config(mproto.Config, settings=["preset=paper", "train.epochs=4"])
     assert (config.head.scale, config.train.learning_rate, config.train.epochs) == (1.0, 1e-5, 4)
+    assert (config.momentum, load_config(mproto.Config, settings=[]).momentum) == (0.5, 0.99)
     assert load_config(mproto.Config, settings=[]).head.scale == 10.0
 
 

@@ -30,7 +30,7 @@ def issues(
         Literal["cross-fitted", "aum"],
         Option(
             help="Evidence: predictions of models that were not trained on the document, or margins of one model while "
-            "it is trained (`aum`): a third of the cost, for ranking only."
+            "it is trained (`aum`): cheaper, for ranking only."
         ),
     ] = "cross-fitted",
     folds: Annotated[int, Option(help="Number of models; none predicts a document that it was trained on.")] = 3,

@@ -7,9 +7,10 @@ What it does: a position (a word, or a span of a span head) disagrees if the mod
     boundary between two Beta distributions, a mixture that is fitted to the confidences of all disagreements.
 Assumes: that one kind of mistake dominates: missing labels, or wrong and spurious ones. That the model disagrees with
     mistakes in another way than with hard but right labels.
-Departs from the authors: the equations of the paper mask the disagreements *below* the threshold (`mask=below`). On
-    simulated noise, `above` was better: see `MaskingConfig.mask`. The first steps without masking are rounded to whole
-    epochs. The authors have token classifiers only.
+Departs from the authors: the equations of the paper mask the disagreements *below* the threshold (`mask=below`). With
+    half of the labels of 400 sentences of Wikigold missing (`tiny-en`, token head, 10 epochs, seed 11), dev F1 is 41.8
+    without masking, 45.4 with `above` and 44.3 with `below`: one pair, so the direction is hardly settled. The first
+    steps without masking are rounded up to whole epochs. The authors have token classifiers only.
 Reference: Merdjanovska, Golde and Akbik (2026), losses `L_missing` and `L_entity`.
 """
 
