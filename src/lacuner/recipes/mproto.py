@@ -11,8 +11,8 @@ Departs from the authors: `missing` is estimated from the weak labels, like the 
     given; theirs is set for each data set. Cosines are multiplied by `head.scale`: without it, as in `preset=paper`, a
     probability is never far from one half. Prototypes keep 0.99 of themselves in a step, where theirs keep 0.5: with
     our small batches they would follow the last one (200 sentences of Wikigold, `tiny-en`, without transport, seed 11:
-    dev F1 12.2 with 0.5, 34.5 with 0.99, and 46.8 with transport). Ruled-out words and complete documents are O and not transported. A linear
-    layer maps the encoder's vectors to those that are compared.
+    dev F1 12.2 with 0.5, 34.5 with 0.99, and 46.8 with transport). Ruled-out words and complete documents are O and not
+    transported. A linear layer maps the encoder's vectors to those that are compared.
 Reference: Wu et al. (2023), "MProto: multi-prototype network with denoised optimal transport for distantly supervised
     named entity recognition".
 """
