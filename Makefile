@@ -7,10 +7,10 @@ export OMP_WAIT_POLICY := PASSIVE
 
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
-.PHONY: help setup setup-locked demo test test-unit test-slow check docs speed audit sbom clean
+.PHONY: help setup setup-locked demo test test-unit test-slow test-libraries check docs speed audit sbom clean
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(READY)  ## install everything into .venv
 
@@ -43,6 +43,15 @@ test-slow: $(READY)  ## all tests, also those that take minutes each
 	@scripts/install_browser
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
+# the libraries of other tools are heavy, and no part of the project
+.venv-libraries/.ready: tests/corpus/libraries.txt
+	@$(PYTHON) -m venv .venv-libraries
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-libraries/bin/pip install --quiet -r tests/corpus/libraries.txt
+	@touch $@
+
+test-libraries: .venv-libraries/.ready  ## Label Studio's, Argilla's, spaCy's ... libraries read our files, and we read theirs
+	@LACUNER_TEST_LIBRARIES=1 .venv-libraries/bin/python -m pytest --noconftest -p no:cacheprovider -rs tests/corpus/test_other_libraries.py
+
 check: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -74,4 +83,4 @@ sbom: $(READY) .venv-tools/bin/pip  ## software bill of materials of .venv: buil
 	@echo build/sbom.json
 
 clean:  ## remove what setup, demo and docs made
-	rm -rf .venv .venv-tools demo-out build
+	rm -rf .venv .venv-tools .venv-libraries demo-out build

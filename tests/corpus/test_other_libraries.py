@@ -1,8 +1,7 @@
 """Other tools' own libraries read what we write, and we read what they write: the same spans.
 
-They are not part of `make setup`, because some are heavy. To run these tests, install datasets, label-studio-sdk,
-argilla, bioc, conllu, pybrat and doccano-transformer into an environment of their own, beside pytest, regex, zstandard,
-pyarrow and spaCy, and run this file with `--noconftest`. `docs/formats.md` has the versions of the last run.
+They are not part of `make setup`, because some are heavy: `make test-libraries` installs those of `libraries.txt` into
+an environment of their own and runs this file there. Elsewhere the tests of missing libraries are skipped.
 
 No library on PyPI reads WebAnno TSV 3: dkpro-cassis has only the XML and JSON of UIMA, pycaprio only INCEpTION's API.
 doccano-client needs a server, and an old version of pydantic.
@@ -10,7 +9,9 @@ doccano-client needs a server, and an old version of pydantic.
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import sys
 import types
 from pathlib import Path
@@ -29,12 +30,19 @@ DOCS = [
 SURFACES = [[("Mara Teel", "PERSON"), ("Halden", "PLACE")], [("Élan", "PLACE"), ("北京", "PLACE")], []]
 
 
+def library(name: str) -> Any:
+    """A module of another tool; where it is not installed, the test is skipped, or fails in `make test-libraries`."""
+    if os.environ.get("LACUNER_TEST_LIBRARIES"):
+        return importlib.import_module(name)
+    return pytest.importorskip(name, reason=f"{name} is not installed: make test-libraries installs it")
+
+
 def surfaces(docs: list[Document]) -> list[list[tuple[str, str]]]:
     return [[(doc.text[span.start : span.end], span.label) for span in doc.spans] for doc in docs]
 
 
 def test_spacy_trains_from_our_pairs(tmp_path: Path) -> None:
-    spacy = pytest.importorskip("spacy")
+    spacy = library("spacy")
     from spacy.training import Example
 
     write(DOCS, tmp_path / "x.json", format="spacy2")
@@ -44,8 +52,24 @@ def test_spacy_trains_from_our_pairs(tmp_path: Path) -> None:
     assert [[(ent.text, ent.label_) for ent in example.reference.ents] for example in examples] == SURFACES
 
 
+def test_spacy_converts_our_columns_and_docbin(tmp_path: Path) -> None:
+    spacy = library("spacy")
+    from spacy.tokens import DocBin
+    from spacy.training.converters import conll_ner_to_docs
+
+    words = [doc for doc in DOCS if doc.text.isascii()]
+    write(words, tmp_path / "x.conll")
+    docs = list(conll_ner_to_docs((tmp_path / "x.conll").read_text(encoding="utf-8"), n_sents=1, no_print=True))
+    assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs] == [SURFACES[0], SURFACES[2]]
+    write(DOCS, tmp_path / "x.spacy")
+    docs = list(DocBin().from_disk(tmp_path / "x.spacy").get_docs(spacy.blank("en").vocab))
+    assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs] == SURFACES
+    DocBin(docs=docs).to_disk(tmp_path / "theirs.spacy")
+    assert surfaces(list(read(tmp_path / "theirs.spacy"))) == SURFACES
+
+
 def test_datasets_finds_tokens_and_names(tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
+    datasets = library("datasets")
     write(DOCS, tmp_path / "x.parquet", format="huggingface")
     loaded = datasets.Dataset.from_parquet(str(tmp_path / "x.parquet"), cache_dir=str(tmp_path / "cache"))
     names = loaded.features["ner_tags"].feature.names
@@ -69,7 +93,7 @@ CONFIG = """<View><Labels name="label" toName="text"><Label value="PERSON"/><Lab
 
 
 def test_label_studio_accepts_our_tasks(tmp_path: Path) -> None:
-    pytest.importorskip("label_studio_sdk")
+    library("label_studio_sdk")
     from label_studio_sdk.label_interface import LabelInterface
 
     incomplete = [Document("4", "Mara left.", spans=(Span(0, 4, "PERSON", 0.8, "gazetteer"),), complete=False)]
@@ -83,7 +107,7 @@ def test_label_studio_accepts_our_tasks(tmp_path: Path) -> None:
 
 
 def test_label_studio_exports_are_read(tmp_path: Path) -> None:
-    pytest.importorskip("label_studio_sdk")
+    library("label_studio_sdk")
     from label_studio_sdk.converter import Converter
 
     write(DOCS, tmp_path / "x.json", format="labelstudio")
@@ -101,7 +125,7 @@ def test_label_studio_exports_are_read(tmp_path: Path) -> None:
 
 
 def test_argilla_records(tmp_path: Path) -> None:
-    rg = pytest.importorskip("argilla")
+    rg = library("argilla")
     from argilla.records._io._generic import GenericIO
 
     incomplete = Document("4", "Mara left.", spans=(Span(0, 4, "PERSON", 0.8, "gazetteer"),), complete=False)
@@ -124,13 +148,13 @@ def test_argilla_records(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["bioc", "bioc_json"])
 def test_bioc(tmp_path: Path, format: str) -> None:
-    pytest.importorskip("bioc")
+    library("bioc")
     from bioc import biocjson, biocxml
 
-    library = biocxml if format == "bioc" else biocjson
+    module = biocxml if format == "bioc" else biocjson
     write(DOCS, tmp_path / "ours", format=format)
     with (tmp_path / "ours").open(encoding="utf-8") as stream:
-        collection = library.load(stream)
+        collection = module.load(stream)
     theirs = [
         [(annotation.text, annotation.infons["type"]) for annotation in passage.annotations]
         for document in collection.documents
@@ -138,12 +162,12 @@ def test_bioc(tmp_path: Path, format: str) -> None:
     ]
     assert theirs == SURFACES
     with (tmp_path / "theirs").open("w", encoding="utf-8") as stream:
-        library.dump(collection, stream)
+        module.dump(collection, stream)
     assert surfaces(list(read(tmp_path / "theirs"))) == SURFACES
 
 
 def test_pubtator(tmp_path: Path) -> None:
-    pytest.importorskip("bioc")
+    library("bioc")
     from bioc import pubtator
 
     write(DOCS, tmp_path / "ours.pubtator")
@@ -156,7 +180,7 @@ def test_pubtator(tmp_path: Path) -> None:
 
 
 def test_brat(tmp_path: Path) -> None:
-    pybrat = pytest.importorskip("pybrat.parser")
+    pybrat = library("pybrat.parser")
     write(DOCS, tmp_path / "ours", format="brat")
     examples = sorted(pybrat.BratParser().parse(tmp_path / "ours"), key=lambda example: str(example.id))
     assert [example.text for example in examples] == [doc.text for doc in DOCS]
@@ -171,7 +195,7 @@ def test_doccano_transformer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     old_spacy = types.ModuleType("spacy.gold")
     old_spacy.biluo_tags_from_offsets = None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "spacy.gold", old_spacy)
-    datasets = pytest.importorskip("doccano_transformer.datasets")
+    datasets = library("doccano_transformer.datasets")
     spaced = [Document("1", "Mara Teel left Halden .", spans=DOCS[0].spans), Document("2", "Nobody left")]
     write(spaced, tmp_path / "ours.jsonl", format="doccano")
     lines = (tmp_path / "ours.jsonl").read_text(encoding="utf-8").replace('"label":', '"labels":')  # as in old exports
@@ -183,7 +207,7 @@ def test_doccano_transformer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_conllu(tmp_path: Path) -> None:
-    conllu = pytest.importorskip("conllu")
+    conllu = library("conllu")
     write(DOCS, tmp_path / "x.conllu")
     sentences = conllu.parse((tmp_path / "x.conllu").read_text(encoding="utf-8"))
     tags = [[(token["misc"] or {}).get("NER", "O") for token in sentence] for sentence in sentences]
