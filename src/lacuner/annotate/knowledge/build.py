@@ -160,8 +160,8 @@ def _nothing_left(report: BuildReport, labels: Mapping[str, str] | None) -> Lacu
     """Why no entry is left, with the option that helps."""
     (reason, times), *_ = (report.skipped + report.filtered).most_common(1) or [("", 0)]
     hints = {
-        OTHER_CLASS: f"--class names {', '.join(labels or ())}; is it spelt as in the file? In Wikidata's dump, classes are "
-        "often those of subclasses: add --subclasses",
+        OTHER_CLASS: f"--class names {', '.join(labels or ())}; is it spelt as in the file? "
+        "For items of its subclasses in Wikidata's dump, add --subclasses",
         NO_LABEL: "name the label of all entries (--label)",
     }
     why = f": {times:,} are {reason}; {hints.get(reason, 'change the filters')}" if reason else ""
