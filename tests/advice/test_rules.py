@@ -13,6 +13,7 @@ from lacuner.advice.profile import MIN_ENTITIES
 from lacuner.advice.rules import (
     FEW_ENTITIES,
     GOLD_COVERAGE,
+    LONG_ENTITIES,
     MAX_CONFLICTS,
     MAX_MISSING,
     MIN_GOLD_ENTITIES,
@@ -182,3 +183,14 @@ def test_unusable_reference_data_is_explained() -> None:
     assert "40 % of the dev documents" in notes(with_dev(0.2, in_dev=0.4))
     claims = advise(with_dev(0.8, weak_complete=True))
     assert "but according to dev about 80 %" in claims.reasons[0] and "complete: false" in claims.reasons[1]
+
+
+def test_long_entities_call_for_a_span_head_where_labels_are_missing() -> None:
+    def notes(data: DataProfile) -> str:
+        return " ".join(advise(data).notes)
+
+    assert "5.9 words on average" in notes(DataProfile(weak=WEAK, entity_width=5.9))
+    assert "head.kind=span" in notes(with_dev(0.5, entity_width=LONG_ENTITIES))
+    assert "head.kind=span" not in notes(with_dev(0.5, entity_width=LONG_ENTITIES - EPS))
+    assert "head.kind=span" not in notes(with_dev(MAX_MISSING, entity_width=5.9))
+    assert "head.kind=span" not in notes(DataProfile(weak=WEAK, entity_width=5.9, weak_complete=True))

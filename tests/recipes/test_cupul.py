@@ -39,7 +39,7 @@ def test_priors_are_above_the_labeled_shares_and_below_one(tmp_path: Path) -> No
     docs = list(corrupt(demo_corpus().train[:60], Noise(drop=0.5)))
     config, run = load_config(cupul.Config, settings=QUICK), Run(tmp_path, {"seed": 1})
     weak = weak_training_set(new_model(config, docs, run), docs, Lost())
-    prior = cupul.find_prior(weak, docs, config, run)
+    prior = cupul.find_prior(weak, Splits(weak=docs), config, run)
     targets = weak.as_complete.targets
     labeled = np.bincount(targets.labels[targets.known].long().numpy(), minlength=len(prior) + 1)[1:]
     shares = labeled / int(targets.known.sum())

@@ -8,18 +8,19 @@ Assumes: that labels are right, and that the voters disagree where labels are mi
 Needs: weak.
 Costs: a third of a training run per voter, one more for the curriculum, and a fifth for the class priors.
 Departs from the authors: their class priors come from gold and are written into their code; ours are estimated, or
-    given by `prior`. Mean absolute error hardly teaches a small encoder rare classes: with `tiny-en` it predicted
-    nothing (Wikigold's dev, a fifth of the names labeled; F1 51.7 with cross-entropy, one seed). Their released code
-    trains the last stage with the risk of the voters (`risk=mpn`); the default here is that of their paper. Their
-    fourth step, self-training as in RoSTER, is left out. Numbers of epochs also suit encoders trained from scratch.
+    given by `entity_ratio`. Mean absolute error hardly teaches a small encoder rare classes: with `tiny-en` it
+    predicted nothing (Wikigold's dev, a fifth of the names labeled; F1 51.7 with cross-entropy, one seed). Their
+    released code trains the last stage with the risk of the voters (`risk=mpn`); the default here is that of their
+    paper. Their fourth step, self-training as in RoSTER, is left out. Numbers of epochs also suit encoders trained
+    from scratch.
 Reference: Li et al. (2025), "Re-examine distantly supervised NER: a new benchmark and a simple approach".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from math import ceil
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -33,8 +34,14 @@ from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import Targets
-from lacuner.recipes.pu import default_base, prior_ratios
-from lacuner.techniques.early_learning import explore
+from lacuner.recipes.pu import default_base
+from lacuner.techniques.entity_ratio import (
+    RatioSetting,
+    exploration_stage,
+    explorer,
+    find_entity_ratio,
+    ratios_to_labeled,
+)
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.parallel import train_members
@@ -45,8 +52,6 @@ from lacuner.training.steps import Step, loss_step
 NEEDS = ("weak",)
 GROUP = "other methods"
 PAPER = "Li et al., 2025"
-MAX_RATIO = 5.0
-"""Largest estimated number of entity words per labeled one: a model that has learned little would give more."""
 
 
 class Config(RecipeConfig):
@@ -69,8 +74,10 @@ class Config(RecipeConfig):
     """Weight of labeled words (the paper's m)."""
     confident: float = Field(0.5, ge=0, le=1)
     """Entity probability above which the voters take a word for part of an entity (the paper's eta)."""
-    prior: dict[str, float] = Field({})
-    """Share of all tokens that belong to entities, by label; estimated for labels that are not given."""
+    RENAMED: ClassVar[Mapping[str, str]] = {"prior": "entity_ratio"}
+    entity_ratio: RatioSetting = "counts"
+    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
+    an estimate: label `counts`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
     explore: int = Field(3, ge=1)
     """Epochs of the model that the shares are estimated with."""
 
@@ -83,8 +90,9 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.log(f"cupul: training on {len(docs):,} documents, {config.voters} voters first: {lost}")
     stages = {number: f"voters/{number}" for number in range(config.voters)}
     epochs = dict.fromkeys(stages.values(), _voter_epochs(config)) | {"train": config.train.epochs}
-    run.plan({"explore": config.explore} | epochs)
-    prior = find_prior(weak, docs, config, run)
+    stage = exploration_stage(splits, config.entity_ratio)
+    run.plan(({stage: config.explore} if stage else {}) | epochs)
+    prior = find_prior(weak, splits, config, run)
     run.log(f"cupul: {100 * float(prior.sum()):.1f} % of the words are taken to belong to entities")
 
     # 1. the voters
@@ -120,11 +128,12 @@ def _base(config: Config) -> Base:
     return config.base or default_base(config.encoder.name)
 
 
-def find_prior(weak: WeakTrainingSet, docs: Sequence[Document], config: Config, run: Run) -> Tensor:
-    """The share of all words that have each tag `[tags]`, O left out: given, or estimated from the weak labels."""
-    ratios = prior_ratios(explore(docs, config, config.explore, run), config.prior)
+def find_prior(weak: WeakTrainingSet, splits: Splits, config: Config, run: Run) -> Tensor:
+    """The share of all words that have each tag `[tags]`, O left out: given, of dev, or estimated."""
+    ratio = find_entity_ratio(splits, config.entity_ratio, explorer(config, config.explore, run))
     tags, targets = tag_set_of(weak.as_complete.model.head), weak.as_complete.targets
-    by_tag = np.repeat([min(ratio, MAX_RATIO) for ratio in ratios.values()], len(tags.letters))
+    ratios = ratios_to_labeled(ratio, splits.weak or (), tags.labels)
+    by_tag = np.repeat(list(ratios.values()), len(tags.letters))
     counts = np.bincount(targets.labels[targets.known].long().numpy(), minlength=len(by_tag) + 1)[1:]
     prior = torch.tensor(by_tag * counts / max(int(targets.known.sum()), 1), dtype=torch.float32)
     return prior / max(float(prior.sum()) / 0.9, 1.0)  # something must be left for O
@@ -135,7 +144,7 @@ def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
     docs, name = splits.weak or (), f"voters/{number}"
     model = new_model(config, docs, run, name)
     weak = weak_training_set(model, docs, Lost())
-    prior = find_prior(weak, docs, config, run)
+    prior = find_prior(weak, splits, config, run)
     generator = torch.Generator().manual_seed(run.seed_for(name, "dropped"))
     dropped = weak.unlabeled & (torch.rand(weak.unlabeled.shape, generator=generator) < config.drop_unlabeled)
     data = weak.as_complete

@@ -2,8 +2,9 @@
 
 What it does: maximises the likelihood of all tag sequences that agree with the labels, as `partial` does. Alone, that
     would label everything. So the share of entity words that the model expects in a batch is held near the true share:
-    `ratio` if it is given, otherwise that of dev, otherwise an estimate from a model that is trained for a few epochs
-    on weak labels treated as complete (its confidence at labeled words is the share of entity words with a label).
+    `entity_ratio` if it is given, otherwise that of dev, otherwise an estimate from a model that is trained for a few
+    epochs on weak labels treated as complete (its confidence at labeled words is the share of entity words with a
+    label).
 Assumes: that the labels and the ratio are right. Labels need not be missing at random: some types or kinds of names may
     be missing more often than others.
 Needs: weak; dev tells the ratio, and which epoch to keep.
@@ -15,21 +16,20 @@ Reference: Effland and Collins (2021), "Partially supervised named entity recogn
     loss".
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from lacuner.corpus.words import words_of
-from lacuner.data import Document, Lost, Splits, labels_of
+from lacuner.data import Lost, Splits
 from lacuner.losses.crf import crf_loss
 from lacuner.losses.entity_ratio import entity_ratio_loss
 from lacuner.models.config import CRFHeadConfig
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import Targets
-from lacuner.techniques.early_learning import explore
+from lacuner.techniques.entity_ratio import RatioSetting, exploration_stage, explorer, find_entity_ratio
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import training_set
 from lacuner.training.run_folder import Run
@@ -39,18 +39,16 @@ from lacuner.training.steps import loss_step
 NEEDS = ("weak",)
 GROUP = "other methods"
 PAPER = "Effland and Collins, 2021"
-MIN_DEV_ENTITIES = 20
-"""Entities that dev must have to tell the ratio."""
-MIN_LABELED = 0.2
-"""The lowest share of labeled entity words that an estimate may give; a model that has learned little gives less."""
 
 
 class Config(RecipeConfig):
     """Settings of `eer`."""
 
     head: CRFHeadConfig = CRFHeadConfig()
-    ratio: float | None = Field(None, gt=0, lt=1)
-    """Share of all words that belong to entities; by default that of dev, or an estimate from the weak labels."""
+    RENAMED: ClassVar[Mapping[str, str]] = {"ratio": "entity_ratio"}
+    entity_ratio: RatioSetting = "auto"
+    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
+    an estimate: label `counts`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
     margin: float | None = Field(None, ge=0, lt=1)
     """Distance from the ratio that costs nothing; by default a third of the ratio."""
     weight: float = Field(10.0, ge=0)
@@ -62,10 +60,12 @@ class Config(RecipeConfig):
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` with unlabeled words unknown and their entity ratio constrained."""
     docs, lost = splits.weak or (), Lost()
-    run.plan({"train": config.train.epochs})  # an exploration puts itself before it
-    ratio, source = find_ratio(splits, config, run)
+    stage = exploration_stage(splits, config.entity_ratio)
+    run.plan({**({stage: config.explore} if stage else {}), "train": config.train.epochs})
+    estimate = find_entity_ratio(splits, config.entity_ratio, explorer(config, config.explore, run))
+    ratio = estimate.value
     margin = ratio / 3 if config.margin is None else config.margin
-    run.log(f"eer: {100 * ratio:.1f} % of the words belong to entities ({source}), give or take {100 * margin:.1f}")
+    run.log(f"eer: {estimate.describe()}; give or take {100 * margin:.1f}")
     data = training_set(new_model(config, docs, run), docs, lost)
     run.log(f"training on {len(docs):,} documents: {lost}")
 
@@ -77,34 +77,3 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     # a batch without a single known word still has a ratio
     step = loss_step(data, loss, known=lambda targets: torch.ones_like(targets.known))
     return Tagger(train_stage(data, lambda _: step, config.train, run, Selection(splits.dev)).model)
-
-
-def find_ratio(splits: Splits, config: Config, run: Run) -> tuple[float, str]:
-    """The entity ratio, and where it comes from."""
-    docs = splits.weak or ()
-    if config.ratio is not None:
-        return config.ratio, "given"
-    labels = set(labels_of(docs))
-    if sum(span.label in labels for doc in splits.dev or () for span in doc.spans) >= MIN_DEV_ENTITIES:
-        return entity_ratio(splits.dev or (), labels), "as in dev"
-    run.plan({"explore": config.explore})
-    exploration = explore(docs, config, config.explore, run)
-    labeled = float(exploration.weak.labeled.float().mean())
-    share = max(exploration.labeled_share(config.explore), MIN_LABELED)
-    return min(labeled / share, 0.9), "estimated from the weak labels"
-
-
-def entity_ratio(docs: Sequence[Document], labels: Iterable[str]) -> float:
-    """The share of words that belong to entities with one of these labels.
-
-    >>> from lacuner.data import Span
-    >>> entity_ratio([Document("1", "Mara left Halden .", spans=(Span(0, 4, "PER"), Span(10, 16, "LOC")))], ["PER"])
-    0.25
-    """
-    wanted, words, inside = set(labels), 0, 0
-    for doc in docs:
-        spans = [span for span in doc.spans if span.label in wanted]
-        own = words_of(doc)
-        words += len(own)
-        inside += sum(any(span.start < end and start < span.end for span in spans) for start, end in own)
-    return inside / max(words, 1)

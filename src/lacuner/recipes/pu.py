@@ -1,8 +1,9 @@
 """Positive-unlabeled learning with class priors.
 
 What it does: minimises, for each tag, a non-negative PU risk: labeled tokens are positive, the rest is unlabeled, and
-    the share of tokens that truly have the tag corrects for it. The share is given, or estimated from a model trained
-    for a few epochs on weak labels treated as complete: its confidence at labeled tokens is the labeled share.
+    the share of tokens that truly have the tag corrects for it. The share is given, or that of dev, or estimated from a
+    model trained for a few epochs on weak labels treated as complete: its confidence at labeled tokens is the labeled
+    share.
 Assumes: that labels are right, and missing at random.
 Needs: weak.
 Costs: one training run, and a fifth of another for the estimate.
@@ -15,7 +16,7 @@ Reference: Peng et al. (2019), "Distantly supervised named entity recognition us
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,7 +24,6 @@ from pydantic import Field
 from torch import Tensor
 
 from lacuner.data import Lost, Splits
-from lacuner.errors import ConfigError
 from lacuner.losses.conf_mpu import Base
 from lacuner.losses.pu import pu_risk
 from lacuner.models.config import TokenHeadConfig
@@ -31,7 +31,13 @@ from lacuner.models.encoders import names_transformer
 from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import Targets
-from lacuner.techniques.early_learning import Exploration, explore, labeled_share
+from lacuner.techniques.entity_ratio import (
+    RatioSetting,
+    exploration_stage,
+    explorer,
+    find_entity_ratio,
+    ratios_to_labeled,
+)
 from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import weak_training_set
 from lacuner.training.run_folder import Run
@@ -47,8 +53,10 @@ class Config(RecipeConfig):
     """Settings of `pu`."""
 
     head: TokenHeadConfig = TokenHeadConfig()
-    prior: dict[str, float] = Field({})
-    """Share of all tokens that belong to entities, by label; estimated for labels that are not given."""
+    RENAMED: ClassVar[Mapping[str, str]] = {"prior": "entity_ratio"}
+    entity_ratio: RatioSetting = "counts"
+    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
+    an estimate: label `counts`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
     explore: int = Field(3, ge=1)
     """Epochs of the model that the shares are estimated with."""
     positive: float = Field(10.0, gt=0)
@@ -62,19 +70,20 @@ class Config(RecipeConfig):
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` with the estimated or given class priors."""
     docs = splits.weak or ()
-    run.plan({"explore": config.explore, "train": config.train.epochs})
-    exploration = explore(docs, config, config.explore, run)
+    stage = exploration_stage(splits, config.entity_ratio)
+    run.plan({**({stage: config.explore} if stage else {}), "train": config.train.epochs})
+    ratio = find_entity_ratio(splits, config.entity_ratio, explorer(config, config.explore, run))
     model = new_model(config, docs, run)
     data = weak_training_set(model, docs, Lost()).as_complete
-    ratios = prior_ratios(exploration, config.prior)
-    ratio_texts = ", ".join(f"{label} {ratio:.2f}" for label, ratio in ratios.items())
-    run.log(f"pu: estimated entity tokens per labeled token: {ratio_texts}")
+    ratios = ratios_to_labeled(ratio, docs, model.head.labels)
+    per_labeled = ", ".join(f"{label} {factor:.2f}" for label, factor in ratios.items())
+    run.log(f"pu: {ratio.describe()}; entity tokens per labeled token: {per_labeled}")
     by_tag = np.repeat(list(ratios.values()), len(tag_set_of(model.head).letters))
-    ratio = torch.tensor(by_tag, dtype=torch.float32)
+    factors = torch.tensor(by_tag, dtype=torch.float32)
     base = config.base or default_base(config.encoder.name)
 
     def loss(scores: Any, targets: Targets) -> Tensor:
-        risk = pu_risk(scores, targets, ratio.to(scores.logits.device), config.positive, config.beta, base)
+        risk = pu_risk(scores, targets, factors.to(scores.logits.device), config.positive, config.beta, base)
         return risk.sum() * float(scores.mask.sum())
 
     step = loss_step(data, loss)
@@ -84,22 +93,3 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
 def default_base(encoder: str) -> Base:
     """The loss of a token for an encoder of this name: absolute error needs one that learns fast."""
     return "mae" if names_transformer(encoder) else "ce"
-
-
-def prior_ratios(exploration: Exploration, prior: Mapping[str, float]) -> dict[str, float]:
-    """Tokens that truly belong to entities of a label, per token that is labeled so; at least 1, by label."""
-    weak = exploration.weak
-    data = weak.as_complete
-    tags = tag_set_of(data.model.head)
-    unknown = sorted(set(prior) - set(tags.labels))
-    if unknown:
-        raise ConfigError(f"prior has the label {unknown[0]!r}, which is not in the data: {', '.join(tags.labels)}")
-    (o_scores,) = exploration.o_scores.values()
-    types = torch.from_numpy(tags.types)[data.targets.labels.long()]
-    ratios = {}
-    for number, label in enumerate(tags.labels):
-        labeled = weak.labeled & (types == number)
-        share = int(labeled.sum()) / max(int(data.targets.known.sum()), 1)
-        ratio = prior[label] / max(share, 1e-9) if label in prior else 1 / labeled_share(o_scores["prob"], labeled)
-        ratios[label] = max(float(ratio), 1.0)
-    return ratios

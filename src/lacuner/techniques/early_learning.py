@@ -70,21 +70,26 @@ class Exploration:
 
 
 def explore(
-    docs: Sequence[Document], config: RecipeConfig, epochs: int, run: Run, every_epoch: bool = False
+    docs: Sequence[Document],
+    config: RecipeConfig,
+    epochs: int,
+    run: Run,
+    every_epoch: bool = False,
+    name: str = "explore",
 ) -> Exploration:
     """Train a throw-away model on weak labels treated as complete and record the O-scores of every token.
 
     The scores are taken at the end, or after every epoch. They are stored before the next epoch starts, so that a
-    resumed run never scores with a model that is half-way through an epoch.
+    resumed run never scores with a model that is half-way through an epoch. `name` is the stage.
     """
-    model = new_model(config, docs, run, "explore")
+    model = new_model(config, docs, run, name)
     lost = Lost()
     weak = weak_training_set(model, docs, lost)
     data = weak.as_complete
     run.log(f"exploring {len(docs):,} documents: {lost}")
 
     def record(epoch: int) -> OScores:
-        return cached_tensors(run, f"explore/{epoch}", lambda: score_o(model, data.features))
+        return cached_tensors(run, f"{name}/{epoch}", lambda: score_o(model, data.features))
 
     def make_step(epoch: int) -> Step:
         if epoch and every_epoch:
@@ -92,7 +97,7 @@ def explore(
         return loss_step(data)
 
     settings = _fewer_larger_steps(config.train, model, data.features)
-    train_stage(data, make_step, settings.model_copy(update={"epochs": epochs, "patience": None}), run, name="explore")
+    train_stage(data, make_step, settings.model_copy(update={"epochs": epochs, "patience": None}), run, name=name)
     return Exploration(weak, {epoch: record(epoch) for epoch in range(1 if every_epoch else epochs, epochs + 1)})
 
 

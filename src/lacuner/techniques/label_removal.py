@@ -13,16 +13,14 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lacuner.atomic import atomic_write
-from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import score_corpus
 from lacuner.models.model import Model
-from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.models.tag_sets import span_minimum
 from lacuner.models.types import EntityTypeScores, SpanScores
 from lacuner.techniques.label_issues import Disagreement, write_label_issues
-from lacuner.training.dataset import TrainingSet, WeakTrainingSet
+from lacuner.training.dataset import TrainingSet, WeakTrainingSet, character_positions
 
 VALUES = "o_values.safetensors"
 REMOVED = "removed.jsonl"
@@ -135,15 +133,6 @@ def _removed_spans(
             first, last = runs(mask, data.targets.offsets)
         for a, b in zip(first, last, strict=True):
             yield int(document[a]), int(start[a]), int(end[b - 1]), names[label]
-
-
-def character_positions(docs: Sequence[Document], data: TrainingSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For every word of a prepared corpus: the index of its document, and its start and end character there."""
-    sentences, lengths = data.sentences, data.features.lengths
-    before = offsets_of(np.fromiter((len(words_of(doc)) for doc in docs), dtype=np.int64, count=len(docs)))
-    edges = np.array([edge for doc in docs for edge in words_of(doc)], dtype=np.int64).reshape(-1, 2)
-    words = run_positions(before[sentences.document] + sentences.edges[:, 0], lengths)
-    return np.repeat(sentences.document, lengths), edges[words, 0], edges[words, 1]
 
 
 def runs(mask: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

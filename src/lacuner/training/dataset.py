@@ -20,11 +20,12 @@ import torch
 from torch import Tensor
 
 from lacuner.corpus.stored import StoredDocuments
+from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost
 from lacuner.errors import TrainingError
 from lacuner.mapped import ArrayFolder, Parts, join_parts, open_arrays, release_pages, write_arrays
 from lacuner.models.model import Model
-from lacuner.models.ragged import NumberedWords, offsets_of
+from lacuner.models.ragged import NumberedWords, offsets_of, run_positions
 from lacuner.models.targets import CorpusTargets
 from lacuner.models.types import Annotation, Batch, Encoder, Features, Targets
 from lacuner.models.windows import Sentences, Window, cut_sentences
@@ -283,3 +284,12 @@ def assign_folds(docs: Sequence[Document], folds: int) -> np.ndarray:
     """
     fold_of = {text: rank % folds for rank, text in enumerate(sorted({doc.text for doc in docs}))}
     return np.array([fold_of[doc.text] for doc in docs], dtype=np.int64)
+
+
+def character_positions(docs: Sequence[Document], data: TrainingSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For every word of a prepared corpus: the index of its document, and its start and end character there."""
+    sentences, lengths = data.sentences, data.features.lengths
+    before = offsets_of(np.fromiter((len(words_of(doc)) for doc in docs), dtype=np.int64, count=len(docs)))
+    edges = np.array([edge for doc in docs for edge in words_of(doc)], dtype=np.int64).reshape(-1, 2)
+    words = run_positions(before[sentences.document] + sentences.edges[:, 0], lengths)
+    return np.repeat(sentences.document, lengths), edges[words, 0], edges[words, 1]
