@@ -253,3 +253,13 @@ def test_the_number_of_dev_sentences_can_be_limited(tmp_path: Path) -> None:
     assert data_hashes("demo", small, tmp_path) != data_hashes("demo", whole, tmp_path)
     steps, options = data.commands(("gold",), None, 1)
     assert "head -n 7 demo/dev.jsonl > dev.jsonl" in steps and options[-2:] == ["--dev", "dev.jsonl"]
+
+
+def test_gold_that_a_recipe_with_weak_labels_alone_replaces(load: Load) -> None:
+    text = LITTLE.replace("[noise]\n", "[noise]\ngiven = true\n") + '[recipes.trust]\nrecipe = "trust"\n'
+    bench = invented(load(text))
+    lines = summarise(bench)
+    found = [condition for condition, _, _ in gold_equivalents(lines, bench.spec) if condition.noise.kind == "given"]
+    assert {condition.recipe for condition in found} == {"trust"}, "needle has all the gold there"
+    [table] = [table for table in result_tables(bench, lines, []) if table.title == "Gold saved"]
+    assert any(row[1] == "as given" and row[-1] in ("", "more", "less") for row in table.rows)

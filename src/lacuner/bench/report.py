@@ -10,6 +10,7 @@ from lacuner.atomic import atomic_write
 from lacuner.bench.plots import bench_figures
 from lacuner.bench.rows import read_table, row_line, write_row
 from lacuner.bench.runner import Bench
+from lacuner.bench.spec import GOLD_SUBSET, NoiseLevel
 from lacuner.bench.summary import (
     GoldEquivalent,
     MeanStd,
@@ -174,12 +175,15 @@ def _accuracy(lines: Sequence[TableLine]) -> Table:
 def _gold_equivalents(equivalents: Sequence[GoldEquivalent]) -> Table:
     note = (
         "The amount of gold that supervised needs for the same mean F1, interpolated over the logarithm of the amount; "
-        "more than its largest amount, less than its smallest."
+        "more than its largest amount, less than its smallest. Recipes with weak labels alone have no gold to compare."
     )
     rows = []
     for condition, f1, needed in equivalents:
-        factor = "more" if needed == inf else "less" if needed == 0 else f"{needed / condition.noise.rate:.1f}"
-        noise = condition.noise._replace(rate=float(f"{needed:.3g}"), weak=None)
+        has_gold = condition.noise.kind == GOLD_SUBSET
+        factor = "more" if needed == inf else "less" if needed == 0 else ""
+        if has_gold and not factor:
+            factor = f"{needed / condition.noise.rate:.1f}"
+        noise = NoiseLevel(GOLD_SUBSET, float(f"{needed:.3g}"))
         amount = "" if needed in (0, inf) else str(noise)
         rows.append([*map(str, condition), format_percent(f1), amount, factor])
     return Table("Gold saved", note, (*CONDITION, "F1", "supervised needs", "times as much"), rows)

@@ -14,12 +14,14 @@ from lacuner.bench.rows import Row, unpack_counts
 from lacuner.bench.runner import Bench
 from lacuner.bench.spec import GOLD_SUBSET, Spec
 from lacuner.evaluate.significance import Comparison, compare
+from lacuner.recipes import RECIPES
 
 SAMPLES = 2_000
 """Samples per significance test: a table may have a hundred tests, so more would take minutes."""
 
 GoldEquivalent = tuple[Condition, float, float]
-"""A recipe with a gold subset, its F1, and the amount of gold that plain supervised training needs for that F1."""
+"""A recipe with a gold subset, or with given weak labels alone, its F1, and the amount of gold that plain supervised
+training needs for that F1."""
 PairedTest = tuple[Condition, str, int, Comparison]
 """Condition of the first recipe, name of the second, number of common seeds, and significance of the difference."""
 
@@ -108,18 +110,26 @@ def _head_kind(line: TableLine) -> str | None:
 
 
 def gold_equivalents(lines: Sequence[TableLine], spec: Spec) -> Iterator[GoldEquivalent]:
-    """Yield one for each recipe and amount of gold.
+    """Yield one for each recipe and amount of gold, and one for each recipe that has given weak labels and no gold.
 
     The amount is interpolated over its logarithm; infinite above the best F1 of `supervised`, 0 below its lowest.
     """
     name = next((name for name, recipe in spec.recipes.items() if recipe.recipe == "supervised"), "")
     subset_lines = [line for line in lines if line.condition.noise.kind == GOLD_SUBSET and line.rows]
-    for line in subset_lines:
+    supervised = [line for line in subset_lines if line.condition.recipe == name]
+    weak_only = {name for name, recipe in spec.recipes.items() if "gold" not in RECIPES[recipe.recipe].NEEDS}
+    without_gold = [
+        line
+        for line in lines
+        if line.condition.noise.kind == "given" and line.condition.recipe in weak_only and line.rows
+    ]
+    for line in (*subset_lines, *without_gold):
         condition, noise = line.condition, line.condition.noise
         curve = {
             other.condition.noise.rate: other.f1.mean
-            for other in subset_lines
-            if other.condition == condition._replace(recipe=name, noise=noise._replace(rate=other.condition.noise.rate))
+            for other in supervised
+            if other.condition == condition._replace(recipe=name, noise=other.condition.noise)
+            and (noise.kind == "given" or noise.weak == other.condition.noise.weak)
         }
         if condition.recipe != name and len(curve) > 1:
             yield condition, line.f1.mean, _interpolate(line.f1.mean, sorted(curve.items()))
