@@ -46,7 +46,7 @@ PAPER = "Kang et al., 2022"
 STREAMS = True
 
 W_PER_EPOCH = 0.2
-"""Default of `w` per epoch of training: between the best on dev of EC and earlier test scores (benchmarks/NOTEBOOK.md)."""
+"""Default of `w` per epoch of training: a compromise between dev of EC and earlier test scores (see the notebook)."""
 ANNEALED = 3.0
 """Multiples of `w` after which cross-entropy is nearly gone (beta is 0.05), so that early stopping makes sense."""
 
