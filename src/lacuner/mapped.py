@@ -66,6 +66,7 @@ def write_arrays(folder: Path, identity: Any, parts: Parts, facts: Callable[[], 
                 if name not in streams:
                     streams[name] = stack.enter_context(atomic_write(folder / f"{name}.bin", private=True))
                     index[name] = {"type": array.dtype.str, "length": 0, "row": list(array.shape[1:])}
+                assert index[name]["type"] == array.dtype.str, "the parts of an array have one type"
                 index[name]["length"] += len(array)
                 streams[name].write(np.ascontiguousarray(array).data if array.size else b"")
     content = {"identity": identity, "arrays": index, "facts": facts()}

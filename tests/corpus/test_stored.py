@@ -32,6 +32,7 @@ DOCS = [
 @pytest.mark.parametrize("run", [3, 1000])
 def test_the_order_is_that_of_memory(run: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "RUN", run)
+    monkeypatch.setattr(stored, "MERGED", 4)
     monkeypatch.setattr(stored, "_READ", 7)
     docs = store_documents(DOCS, tmp_path, "v1")
     expected = sort_documents(DOCS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ WEAK = [replace(doc, spans=doc.spans[::2], complete=False) for doc in GOLD]
 QUICK = ["train.epochs=2", "train.budget=256", "models=2"]
 
 
-def run_roster(folder: Path, *settings: str, docs: list[Document] = WEAK, log: Any = print) -> TrainingResult:
+def run_roster(folder: Path, *settings: str, docs: Sequence[Document] = WEAK, log: Any = print) -> TrainingResult:
     torch.set_num_threads(1)
     config = load_config(Config, settings=[*QUICK, *settings])
     return train("roster", Splits(weak=docs), folder, config, log=log)
@@ -62,6 +63,10 @@ def prepare(tmp_path: Path, docs: list[Document], *settings: str) -> tuple[Confi
     return config, model, weak_training_set(model, docs, Lost())
 
 
+def kept_labels(model: Any, weak: WeakTrainingSet, tau: float, guard: float) -> Any:
+    return np.concatenate([part["kept"] for part in label_removal.keep_labels(model, weak, tau, guard)]).tolist()
+
+
 def test_labels_that_the_model_rejects_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # 0 and 1 are labeled A and B; 2 and 3 are not; 4 is ruled out; 5 is unsure
     text = "aa bb cc dd ee ff"
@@ -71,13 +76,13 @@ def test_labels_that_the_model_rejects_are_removed(tmp_path: Path, monkeypatch: 
     assert words_of(doc)[4] == (12, 14)
     entity, types = [0.1, 0.1, 0.9, 0.1, 0.99, 0.99], [[0.9, 0.1], [0.9, 0.1], *[[0.5, 0.5]] * 4]
     joint = torch.cat([torch.tensor(entity).unsqueeze(1), torch.tensor(types)], dim=1)
-    monkeypatch.setattr(label_removal, "score_corpus", lambda *_: joint)
-    kept = label_removal.keep_labels(model, weak, config.tau, guard=1.0).tolist()
+    monkeypatch.setattr(label_removal, "score_parts", lambda *_: iter([(slice(0, 6), joint)]))
+    kept = kept_labels(model, weak, config.tau, guard=1.0)
     assert kept == [True, False, False, True, True, True]
     # all of B would be removed, and half of O
-    kept = label_removal.keep_labels(model, weak, config.tau, guard=0.9).tolist()
+    kept = kept_labels(model, weak, config.tau, guard=0.9)
     assert kept == [True, True, False, True, True, True]
-    kept = label_removal.keep_labels(model, weak, config.tau, guard=0.4).tolist()
+    kept = kept_labels(model, weak, config.tau, guard=0.4)
     assert kept == [True] * 6
 
 
@@ -151,9 +156,9 @@ def test_labels_are_removed_span_by_span(tmp_path: Path, monkeypatch: pytest.Mon
     joint = torch.tensor(
         [[[0.9, 0.5, 0.5], [0.1, 0.6, 0.4]], [[0.1, 0.5, 0.5], [0.4, 0.5, 0.5]], [[0.9, 0.1, 0.9]] * 2]
     )
-    monkeypatch.setattr(label_removal, "score_corpus", lambda *_: joint)
+    monkeypatch.setattr(label_removal, "score_parts", lambda *_: iter([(slice(0, 3), joint)]))
     # "aa" may be an entity, "aa bb" is hardly an A, "bb" is O, "bb cc" may be an entity, "cc" is a B
-    assert label_removal.keep_labels(model, weak, config.tau, config.guard).tolist() == [
+    assert kept_labels(model, weak, config.tau, config.guard) == [
         [False, False],
         [True, False],
         [True, True],
@@ -320,7 +325,8 @@ def test_where_types_are_learned(kind: str, confident: str, tmp_path: Path, monk
     made = roster.distillation_step
 
     def spy(data: Any, *more: Any) -> Any:
-        seen.append((data.targets.weight.clone(), data.targets.probs.clone()))
+        targets = data.targets.collate(np.arange(len(data.targets.offsets) - 1))
+        seen.append((targets.weight, targets.probs))
         return made(data, *more)
 
     monkeypatch.setattr(roster, "distillation_step", spy)

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.corpus import read
+from lacuner.corpus import read, write
+from lacuner.data import Document
 from lacuner.errors import ConfigError, CorpusError, ProcessLostError
 from lacuner.processes import lock_folder
 from lacuner.scale.engines import ProcessEngine, open_engine
 from lacuner.scale.job import Record, ShardTask, _opened
+from lacuner.scale.locations import location
 from lacuner.scale.run import Progress, ShardedRun
 from lacuner.scale.shards import Corpus, Shard
 from tests.scale.runs import TEXTS, files, new_run, start_run
@@ -93,6 +95,17 @@ def test_the_same_command_continues(corpus: Path, tmp_path: Path) -> None:
     new_run(corpus, "out").run(engine)
     assert done == ["00002", "00003", "00004", "00005", "00006"]
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_converted_documents_at_a_url_are_removed_if_the_run_stops(corpus: Path, tmp_path: Path) -> None:
+    pytest.importorskip("upath")
+    write([Document(str(i), text) for i, text in enumerate(TEXTS)], tmp_path / "texts.jsonl.gz")
+    out = location(f"file://{tmp_path}/out")
+    with pytest.raises(KeyboardInterrupt):
+        run = ShardedRun(WordCount(str(tmp_path / "log")), Corpus(tmp_path / "texts.jsonl.gz"), out, 3)
+        run.run(stop_after(2))  # type: ignore[arg-type]
+    assert len(list((tmp_path / "out" / "documents").iterdir())) == 2
+    assert not (tmp_path / "out" / ".temporary").exists()
 
 
 def test_only_changed_shards_are_done_again(corpus: Path, tmp_path: Path) -> None:

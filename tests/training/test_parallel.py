@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from lacuner import processes
+from lacuner.corpus.stored import store_documents
 from lacuner.training import parallel
-from tests.recipes.test_roster import run_roster, stages
+from lacuner.training.identity import set_complete
+from tests.recipes.test_roster import WEAK, run_roster, stages
 
 pytestmark = pytest.mark.integration
 
@@ -38,6 +40,20 @@ def test_the_same_bytes_as_in_one_process(tmp_path: Path, threads: None, monkeyp
     assert any("2 models, 2 at a time" in line for line in lines)
     assert {line.split(":")[0] for line in lines if "epoch 1/" in line} >= {"robust/1", "robust/2"}
     assert stages(tmp_path / "one") == stages(tmp_path / "two")
+    for name in ("model/model.safetensors", "metrics.jsonl", "removed.jsonl", "run.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_members_read_stored_documents(tmp_path: Path, threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = store_documents(set_complete(WEAK, False), tmp_path / "store", "test")
+    quick = ["train.epochs=1", "ensemble_epochs=1", "guard=1.0", "removal_after=1", "models=2"]
+    monkeypatch.setattr(parallel.torch, "get_num_threads", lambda: 1)
+    run_roster(tmp_path / "one", *quick)
+    monkeypatch.setattr(parallel.torch, "get_num_threads", lambda: 2)
+    lines: list[str] = []
+    run_roster(tmp_path / "two", *quick, docs=stored, log=lines.append)
+    assert any("2 models, 2 at a time" in line for line in lines)
+    assert not any("in this process" in line for line in lines)
     for name in ("model/model.safetensors", "metrics.jsonl", "removed.jsonl", "run.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
@@ -31,6 +31,8 @@ RUN = 50_000
 """Documents that are sorted in memory at a time."""
 SAMPLE = 100_000
 """Characters of the sample of documents in their original order."""
+MERGED = 256
+"""Sorted runs that are merged at a time: more files than a process may have open would be an error."""
 _READ = 2000
 """Documents that are decoded at a time when all are read."""
 _DOCUMENTS = "documents.jsonl"
@@ -56,6 +58,8 @@ class StoredDocuments(Sequence[Document]):
     as_complete: bool = False
     """Whether the documents are to be treated as complete."""
     front: tuple[Document, ...] = ()
+    identity: Any = None
+    """What the documents in the folder were made from: another process opens them with it."""
 
     @property
     def is_whole(self) -> bool:
@@ -151,8 +155,8 @@ def open_documents(folder: Path, identity: Any) -> StoredDocuments | None:
             raise ValueError
         sample = [document_from_line(line.encode("utf-8", "surrogatepass")) for line in facts["sample"]]
         offsets, complete = stored.arrays["offsets"], stored.arrays["complete"]
-        return StoredDocuments(folder, offsets, facts["sha256"], facts["labels"], complete, sample)
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        return StoredDocuments(folder, offsets, facts["sha256"], facts["labels"], complete, sample, identity=identity)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise CorpusError("this prepared data is damaged: delete the folder", file=folder) from error
 
 
@@ -220,19 +224,33 @@ def _encode(doc: Document) -> bytes:
 
 def _sorted_lines(docs: Iterable[Document], folder: Path) -> Iterator[bytes]:
     """The lines of documents by text, then id, then all of it: the order of `training.identity.sort_documents`."""
-    stream = iter(docs)
+    stream, names = iter(docs), (folder / f"{number}.jsonl" for number in count())
     files: list[Path] = []
+    while run := [(doc.text, doc.id, _encode(doc)) for doc in islice(stream, RUN)]:
+        run.sort()
+        if len(run) < RUN and not files:  # it fits into memory
+            yield from map(itemgetter(2), run)
+            return
+        files.append(_write_run(map(itemgetter(2), run), next(names)))
+    while len(files) > MERGED:
+        files.append(_write_run(_merge(files[:MERGED]), next(names)))
+        for file in files[:MERGED]:
+            file.unlink()
+        del files[:MERGED]
+    yield from _merge(files)
+
+
+def _write_run(lines: Iterable[bytes], file: Path) -> Path:
+    with atomic_write(file, private=True) as out:
+        out.writelines(lines)
+    return file
+
+
+def _merge(files: Sequence[Path]) -> Iterator[bytes]:
+    """The lines of sorted files, sorted."""
     with ExitStack() as stack:
-        while run := [(doc.text, doc.id, _encode(doc)) for doc in islice(stream, RUN)]:
-            run.sort()
-            if len(run) < RUN and not files:  # it fits into memory
-                yield from map(itemgetter(2), run)
-                return
-            files.append(folder / f"{len(files)}.jsonl")
-            with atomic_write(files[-1], private=True) as out:
-                out.writelines(line for _, _, line in run)
-        for _, _, line in heapq.merge(*(_keyed_lines(stack.enter_context(file.open("rb"))) for file in files)):
-            yield line
+        rows = heapq.merge(*(_keyed_lines(stack.enter_context(file.open("rb"))) for file in files))
+        yield from map(itemgetter(2), rows)
 
 
 def _keyed_lines(stream: IO[bytes]) -> Iterator[tuple[str, str, bytes]]:

@@ -21,6 +21,9 @@ FAST_FROM = 2048
 BLOCK = 1 << 18
 """Sentences that are sorted by length together; of a mapped corpus, about as many are in memory at a time."""
 
+PART = 1 << 14
+"""Sentences whose rows `score_parts` yields together."""
+
 T = TypeVar("T")
 
 
@@ -112,6 +115,16 @@ def score_corpus(
 ) -> Tensor:
     """What `extract` takes from the scores of every word of a corpus: `[words, ...]`, zeros for skipped sentences."""
     return join_batches(score_batches(model, features, extract, sentences), features.lengths)
+
+
+def score_parts(model: Model, features: Features, extract: Callable[[Any], Tensor]) -> Iterator[tuple[slice, Tensor]]:
+    """`score_corpus` for a corpus that may be larger than memory: ranges of words, each with its rows."""
+    offsets = offsets_of(features.lengths)
+    for start in range(0, max(len(features), 1), PART):
+        sentences = np.arange(start, min(start + PART, len(features)))
+        batches = score_batches(model, features, extract, sentences)
+        rows = join_batches(((indices - start, values) for indices, values in batches), features.lengths[sentences])
+        yield slice(int(offsets[start]), int(offsets[start + len(sentences)])), rows
 
 
 def join_batches(batches: Iterable[tuple[np.ndarray, Tensor]], lengths: np.ndarray) -> Tensor:

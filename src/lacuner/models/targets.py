@@ -59,6 +59,8 @@ class CorpusTargets:
     offsets: np.ndarray
     weight: Tensor | None = None
     probs: Tensor | None = None
+    weight_by_entity: bool = False
+    """Whether the weight of a position is its entity probability in `probs`."""
 
     def collate(self, indices: Sequence[int] | np.ndarray) -> Targets:
         """Targets of some sentences, padded to the longest; padding is not known."""
@@ -66,8 +68,12 @@ class CorpusTargets:
         at, mask = torch.from_numpy(positions), torch.from_numpy(real)
         labels = _take(self.labels, at).long()
         known = _take(self.known, at) & mask.view(*mask.shape, *[1] * (labels.dim() - 2))
-        weight = torch.ones(labels.shape) if self.weight is None else _take(self.weight, at)
-        return Targets(labels, known, weight, None if self.probs is None else _take(self.probs, at))
+        probs = None if self.probs is None else _take(self.probs, at)
+        if self.weight_by_entity and probs is not None:
+            weight = 1 - probs[..., 0]
+        else:
+            weight = torch.ones(labels.shape) if self.weight is None else _take(self.weight, at).float()
+        return Targets(labels, known, weight, probs)
 
 
 def _take(row: Tensor, at: Tensor) -> Tensor:

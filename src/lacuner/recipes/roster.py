@@ -29,7 +29,7 @@ Reference: Meng et al. (2021), "Distantly-supervised named entity recognition wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -41,29 +41,42 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Lost, Splits
+from lacuner.errors import ConfigError
 from lacuner.losses.gce import entity_type_gce_loss
+from lacuner.mapped import release_pages
 from lacuner.models.config import EntityTypeHeadConfig, HeadConfig
 from lacuner.models.encoders import names_transformer
 from lacuner.models.heads.entity_type import split_entity_and_type
-from lacuner.models.inference import probabilities, score_corpus
+from lacuner.models.heads.span import SpanHead
+from lacuner.models.inference import probabilities, score_parts
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import EntityTypeScores, SpanScores, Targets
-from lacuner.pretraining.augmentation import MIN_TOP5, Augmenter, make_augmenter
-from lacuner.techniques.distillation import distillation_step, entity_denominator, soft_label_set
-from lacuner.techniques.label_removal import keep_labels, write_removed_labels
-from lacuner.techniques.self_training import sharpen
+from lacuner.models.windows import cut_sentences
+from lacuner.pretraining.augmentation import MEASURED_SENTENCES, MIN_TOP5, Augmenter, make_augmenter
+from lacuner.techniques.distillation import distillation_step, entity_denominator, mean_probabilities, soft_label_set
+from lacuner.techniques.label_removal import (
+    Mask,
+    keep_labels,
+    leave_out,
+    no_masks,
+    removed_positions,
+    write_removed_labels,
+)
+from lacuner.techniques.self_training import sharpen_types, type_mass
 from lacuner.training.config import RecipeConfig
-from lacuner.training.dataset import WeakTrainingSet, weak_training_set
+from lacuner.training.dataset import WeakTrainingSet, keep_rows, weak_training_set
 from lacuner.training.parallel import train_members
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import Selection, cached_tensors, load_stage, new_model, train_stage
+from lacuner.training.stage import Selection, cached_rows, load_stage, new_model, train_stage
 from lacuner.training.steps import Step, loss_step
 
 NEEDS = ("weak",)
 GROUP = "recommended"
 PAPER = "Meng et al., 2021"
+STREAMS = True
 
 _TOKENS = {"head": {"kind": "entity_type"}, "models": 5, "q": 0.7, "tau": 0.7, "guard": 0.9, "drop_unlabeled": 0.5}
 PRESETS: dict[str, dict[str, Any]] = {
@@ -197,13 +210,13 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` in the three stages of the paper."""
     docs, lost, ablation = splits.weak or (), Lost(), config.ablation
     model = new_model(config, docs, run)
+    config = _with_width(config, model)
     task = Task(docs, splits.dev, weak_training_set(model, docs, lost), config, run)
     count = config.models if ablation.ensemble else 1
     run.log(f"roster: training on {len(docs):,} documents, {count} noise-robust models first: {lost}")
     augmenter = None
     if ablation.augmentation and ablation.self_training:
-        sentences = task.weak.as_complete.sentences.words()
-        augmenter = make_augmenter(config.encoder, sentences, ablation.least_top5, run.log)
+        augmenter = _make_augmenter(task)
 
     # stage 1: noise-robust models
     stages = {number: f"robust/{number}" for number in range(1, count + 1)}
@@ -213,9 +226,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     count_removed = write_removed_labels(run.folder, docs, task.weak.as_complete, removed)
     if ablation.removal:
         run.log(f"roster: label removal left out {count_removed:,} spans in at least one epoch (removed.jsonl)")
-    features = task.weak.as_complete.features
-    total = sum((score_corpus(robust, features, probabilities) for robust in robust_models), torch.zeros(()))
-    ensemble_probs = total / count
+    parts = mean_probabilities(robust_models, task.weak.as_complete.features)
+    ensemble_probs = keep_rows(task.weak.as_complete, [run.identity, "ensemble"], parts)["probs"]
 
     # stage 2: distil the ensemble
     student = _distil(task, model, ensemble_probs) if ablation.ensemble else robust_models[0]
@@ -224,6 +236,26 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     if ablation.self_training:
         _self_train(task, student, ensemble_probs, augmenter)
     return Tagger(student)
+
+
+def _with_width(config: Config, model: Model) -> Config:
+    """The settings with the width of spans that was chosen from the documents: it is chosen once."""
+    if not isinstance(model.head, SpanHead):
+        return config
+    return config.model_copy(update={"head": config.head.model_copy(update={"width": model.head.widths})})
+
+
+def _make_augmenter(task: Task) -> Augmenter | None:
+    """What augments sentences in stage 3, if the encoder's masked language model is good enough."""
+    config, streamed = task.config, isinstance(task.docs, StoredDocuments)
+    data = task.weak.as_complete.sentences
+    sentences = cut_sentences(task.docs[:MEASURED_SENTENCES], data.encoder).words if streamed else data.words()
+    augmenter = make_augmenter(config.encoder, sentences, config.ablation.least_top5, task.run.log)
+    if streamed and augmenter is not None:
+        raise ConfigError(
+            "sentences are augmented in memory: add --no-stream, or --set ablation.augmentation=false to train without"
+        )
+    return augmenter
 
 
 def _later_epochs(config: Config) -> dict[str, int]:
@@ -244,27 +276,23 @@ def train_robust(task: Task, number: int) -> None:
     """Stage 1: one model with generalised cross-entropy; after each epoch, labels that it rejects are removed."""
     name, config, run = f"robust/{number}", task.config, task.run
     model = new_model(config, task.docs, run, name)
-    known = task.weak.as_complete.targets.known & ~_dropped(task, name)
-    targets = replace(task.weak.as_complete.targets, known=known, weight=torch.ones(known.shape))
+    targets = replace(task.weak.as_complete.targets, known=_known_to(task, name))
     data = replace(task.weak.as_complete, model=model, targets=targets)
     step = loss_step(data, partial(_gce_loss, q=config.q), known=_is_counted)
 
     def make_step(epoch: int) -> Step:
         if config.ablation.removal and epoch >= config.removal_after:
             stage = f"{name}/removed/{epoch}"
-            kept = cached_tensors(run, stage, lambda: {"kept": keep_labels(model, task.weak, config.tau, config.guard)})
-            assert targets.weight is not None
-            targets.weight.copy_(kept["kept"])
+            kept = cached_rows(run, data, stage, lambda: keep_labels(model, task.weak, config.tau, config.guard))
+            targets.weight = kept["kept"]
         return step
 
     train_stage(data, make_step, config.train, run, Selection(task.dev, config.head.threshold), name)
 
 
-def _dropped(task: Task, name: str) -> Tensor:
-    """The random unlabeled positions that this model never sees: a mask."""
-    generator = torch.Generator().manual_seed(task.run.seed_for(name, "dropped"))
-    unlabeled = task.weak.unlabeled
-    return unlabeled & (torch.rand(unlabeled.shape, generator=generator) < task.config.drop_unlabeled)
+def _known_to(task: Task, name: str) -> Tensor:
+    """The positions that this model sees: of the unlabeled ones, a random share is left out."""
+    return leave_out(task.weak, task.config.drop_unlabeled, task.run.seed_for(name, "dropped"))
 
 
 def _is_counted(targets: Targets) -> Tensor:
@@ -282,15 +310,16 @@ def _gce_loss(scores: EntityTypeScores | SpanScores, targets: Targets, q: float)
     return total * float(words)
 
 
-def _load_robust(task: Task, name: str) -> tuple[Model, dict[int, np.ndarray]]:
+def _load_robust(task: Task, name: str) -> tuple[Model, dict[int, Mask]]:
     """A finished noise-robust model, and which positions it had removed, by epoch."""
-    config, run = task.config, task.run
+    config, run, data = task.config, task.run, task.weak.as_complete
     model = new_model(config, task.docs, run, name)
-    rows = load_stage(run, name, model) or []
-    seen = task.weak.as_complete.targets.known & ~_dropped(task, name)
-    removed = {}
+    rows, known = load_stage(run, name, model) or [], _known_to(task, name)
+    removed: dict[int, Mask] = {}
     for epoch in [row["epoch"] for row in rows if config.ablation.removal and row["epoch"] >= config.removal_after]:
-        removed[epoch] = (seen & ~run.stage(f"{name}/removed/{epoch}").tensors["kept"]).numpy()
+        removed[epoch] = partial(
+            removed_positions, known, cached_rows(run, data, f"{name}/removed/{epoch}", no_masks)["kept"]
+        )
     return model, removed
 
 
@@ -310,21 +339,21 @@ def _self_train(task: Task, model: Model, ensemble_probs: Tensor, augmenter: Aug
     config, ablation = task.config, task.config.ablation
     data = soft_label_set(task.weak.as_complete, model, ensemble_probs)
 
-    def pseudo_labels() -> dict[str, Tensor]:
-        probs = score_corpus(model, data.features, probabilities)
-        entity = 1 - probs[..., 0]
-        confident = (entity >= ablation.confident) & data.targets.known
-        types = sharpen(probs[..., 1:] / entity.clamp(min=1e-9).unsqueeze(-1), confident)
-        return {"types": types, "counted": confident}
+    def predictions() -> Iterator[dict[str, np.ndarray]]:
+        for words, probs in score_parts(model, data.features, probabilities):
+            own = 1 - probs[..., 0]
+            confident = (own >= ablation.confident) & data.targets.known[words]
+            entity = (1 - ensemble_probs[words][..., :1]).clamp(min=1e-6)
+            types = probs[..., 1:] / own.clamp(min=1e-9).unsqueeze(-1)
+            yield {"entity_and_types": torch.cat([entity, types], dim=-1).numpy(), "counted": confident.numpy()}
+            release_pages()
 
     def make_step(epoch: int) -> Step:
-        labels = cached_tensors(task.run, f"self_training/{epoch}", pseudo_labels)
-        entity = (1 - ensemble_probs[..., :1]).clamp(min=1e-6)
-        assert data.targets.probs is not None and data.targets.weight is not None
-        data.targets.probs.copy_(torch.cat([1 - entity, entity * labels["types"]], dim=-1))
-        data.targets.weight.copy_(labels["counted"])
+        rows = cached_rows(task.run, data, f"self_training/{epoch}", predictions)
+        data.targets.probs, data.targets.weight = rows["entity_and_types"], rows["counted"]
+        mass = type_mass(rows["entity_and_types"], rows["counted"])
         augmented = None if augmenter is None else model.encoder.prepare(augmenter.draw(ablation.augment_rate))
-        return distillation_step(data, augmented)
+        return distillation_step(data, augmented, partial(sharpen_types, mass))
 
     settings = config.train.resolve(model, data.features).scale_learning_rates(ablation.self_rate)
     settings = settings.with_epochs(_later_epochs(config)["self_training"])

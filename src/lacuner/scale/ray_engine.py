@@ -139,7 +139,7 @@ def _result(ray: Any, reference: Any, shard: Shard) -> Record:
         if isinstance(error.cause, LacunerError):
             raise error.cause from None
         raise
-    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError) as error:
+    except ray.exceptions.RayError as error:  # a worker, a machine, or memory is lost
         raise lost_worker(shard) from error
     return record
 

@@ -116,8 +116,10 @@ class ShardedRun:
     def _working_folder(self) -> Iterator[Path]:
         """The folder for converted documents. The output folder is locked while it is in use."""
         if is_url(self.out):  # there are no locks elsewhere
-            yield self.out / TEMPORARY
-            remove_folder(self.out / TEMPORARY)
+            try:
+                yield self.out / TEMPORARY
+            finally:
+                remove_folder(self.out / TEMPORARY)
             return
         with ExitStack() as stack:
             stack.enter_context(lock_folder(self.out))

@@ -1,5 +1,6 @@
 """Knowledge distillation: a student learns soft labels of entity and type, optionally on augmented sentences too."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +9,18 @@ from torch import Tensor
 
 from lacuner.losses.soft_labels import entity_type_soft_loss
 from lacuner.models.heads.entity_type import split_entity_and_type
+from lacuner.models.inference import probabilities, score_parts
 from lacuner.models.model import Model
-from lacuner.models.types import Features
+from lacuner.models.types import Features, Targets
 from lacuner.training.data_parallel import score_batch
 from lacuner.training.dataset import TrainingSet
 from lacuner.training.steps import Step, StepLoss
+
+
+def mean_probabilities(models: Sequence[Model], features: Features) -> Iterator[dict[str, np.ndarray]]:
+    """The mean of the models' probabilities for every position of a corpus, `probs`, part by part."""
+    for parts in zip(*(score_parts(model, features, probabilities) for model in models), strict=True):
+        yield {"probs": (sum((rows for _, rows in parts), torch.zeros(())) / len(models)).numpy()}
 
 
 def soft_label_set(data: TrainingSet, student: Model, probs: Tensor, weight_types: bool = False) -> TrainingSet:
@@ -21,16 +29,22 @@ def soft_label_set(data: TrainingSet, student: Model, probs: Tensor, weight_type
     `probs` `[words, 1 + types]` or `[words, widths, 1 + types]` are the probabilities of O and of each type. With
     `weight_types` the type loss is weighted by the entity probability instead of equally everywhere.
     """
-    weight = 1 - probs[..., 0] if weight_types else torch.ones(probs.shape[:-1])
-    return replace(data, model=student, targets=replace(data.targets, weight=weight, probs=probs.clone()))
+    targets = replace(data.targets, weight=None, probs=probs, weight_by_entity=weight_types)
+    return replace(data, model=student, targets=targets)
 
 
-def distillation_step(data: TrainingSet, augmented: Features | None = None) -> Step:
-    """Soft-label loss of entity and type. On augmented sentences only types count, where both predictions agree."""
+def distillation_step(
+    data: TrainingSet, augmented: Features | None = None, retarget: Callable[[Targets], Targets] | None = None
+) -> Step:
+    """Soft-label loss of entity and type. On augmented sentences only types count, where both predictions agree.
+
+    `retarget` changes the targets of a batch.
+    """
     model = data.model
 
     def step(indices: np.ndarray) -> StepLoss:
         targets = data.targets_of(indices)
+        targets = targets if retarget is None else retarget(targets)
         scores = split_entity_and_type(score_batch(model, data.features, indices))
         entity, types = entity_type_soft_loss(scores, targets)
         known = (targets.known & scores.mask).sum()

@@ -1,11 +1,12 @@
 """Label removal: which words were filtered out of training, written as spans for people to look at."""
 
 import hashlib
+import heapq
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,37 +15,50 @@ from torch import Tensor
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
+from lacuner.errors import TrainingError
+from lacuner.mapped import release_pages
 from lacuner.models.heads.entity_type import split_entity_and_type
-from lacuner.models.inference import score_corpus
+from lacuner.models.inference import score_parts
 from lacuner.models.model import Model
 from lacuner.models.tag_sets import span_minimum
 from lacuner.models.types import EntityTypeScores, SpanScores
-from lacuner.techniques.label_issues import Disagreement, write_label_issues
-from lacuner.training.dataset import TrainingSet, WeakTrainingSet, character_positions
+from lacuner.techniques.label_issues import MOST_ISSUES, Disagreement, write_label_issues
+from lacuner.training.dataset import PART, TrainingSet, WeakTrainingSet, character_positions, derive_tensor
 
 VALUES = "o_values.safetensors"
 REMOVED = "removed.jsonl"
 
 
-def keep_labels(model: Model, weak: WeakTrainingSet, tau: float, guard: float) -> Tensor:
-    """Which positions keep their label in the next epoch: a mask `[words]` or `[words, widths]`.
+def keep_labels(model: Model, weak: WeakTrainingSet, tau: float, guard: float) -> Iterator[dict[str, np.ndarray]]:
+    """Which positions keep their label in the next epoch: a mask `kept` `[words]` or `[words, widths]`, in parts.
 
     A label is kept if its probability exceeds `tau`: for unlabeled positions the probability of O, for labeled ones
     that of the type (that a labeled position is an entity is not questioned). If more than `guard` of a type's labels
     (or of O) would be removed, none of them is.
     """
-    joint = score_corpus(model, weak.as_complete.features, _entity_and_type_probabilities)
-    labels = weak.as_complete.targets.labels.long()
-    entity, types = joint[..., 0], joint[..., 1:]
-    type_prob = types.gather(-1, (labels - 1).clamp(min=0).unsqueeze(-1)).squeeze(-1)
-    kept = torch.where(labels > 0, type_prob, 1 - entity) > tau
-    removable = weak.unlabeled | weak.labeled
-    kept |= ~removable
-    for label in range(types.shape[-1] + 1):
-        positions = removable & (labels == label)
-        if (~kept[positions]).sum() > guard * positions.sum():
-            kept |= positions
-    return kept
+    data, classes = weak.as_complete.targets, 1 + len(model.head.labels)
+    counts, removed = torch.zeros(classes, dtype=torch.int64), torch.zeros(classes, dtype=torch.int64)
+    parts: list[tuple[slice, np.ndarray]] = []  # as bits: they are all in memory
+    for words, joint in score_parts(model, weak.as_complete.features, _entity_and_type_probabilities):
+        labels, removable = data.labels[words].long(), _removable(weak, words)
+        entity, types = joint[..., 0], joint[..., 1:]
+        type_prob = types.gather(-1, (labels - 1).clamp(min=0).unsqueeze(-1)).squeeze(-1)
+        kept = torch.where(labels > 0, type_prob, 1 - entity) > tau
+        counts += labels[removable].bincount(minlength=classes)
+        removed += labels[removable & ~kept].bincount(minlength=classes)
+        parts.append((words, np.packbits(kept.numpy())))
+    guarded = removed > guard * counts
+    for words, bits in parts:
+        labels, removable = data.labels[words].long(), _removable(weak, words)
+        kept = torch.from_numpy(np.unpackbits(bits, count=labels.numel()).astype(bool)).view(labels.shape)
+        yield {"kept": (kept | ~removable | guarded[labels]).numpy()}
+        release_pages()
+
+
+def _removable(weak: WeakTrainingSet, words: slice) -> Tensor:
+    """The positions of some words that are unlabeled or labeled: a mask."""
+    data = weak.as_complete.targets
+    return weak.unlabeled[words] | (data.known[words] & (data.labels[words] > 0))
 
 
 def _entity_and_type_probabilities(scores: EntityTypeScores | SpanScores) -> Tensor:
@@ -90,49 +104,97 @@ def write_removed(
     write_label_issues(sorted(issues, key=lambda issue: issue.span.score or 0.0), folder / REMOVED)
 
 
+Mask = Callable[[slice], Tensor]
+"""A mask of positions, asked for by ranges of words."""
+
+
+def leave_out(weak: WeakTrainingSet, share: float, seed: int) -> Tensor:
+    """The known positions without a random share of the unlabeled ones: a mask."""
+    known, generator = weak.as_complete.targets.known, torch.Generator().manual_seed(seed)
+
+    def rest(words: slice) -> Tensor:
+        unlabeled = weak.unlabeled[words]
+        return known[words] & ~(unlabeled & (torch.rand(unlabeled.shape, generator=generator) < share))
+
+    return derive_tensor(weak.as_complete, ["left out", share, seed], rest) if share else known
+
+
+def removed_positions(known: Tensor, kept: Tensor, words: slice) -> Tensor:
+    """The positions of some words that a model knew and that were removed: a `Mask`, given `known` and `kept`."""
+    return known[words] & ~kept[words]
+
+
+def no_masks() -> Iterator[dict[str, np.ndarray]]:
+    """What is computed if a finished model has no masks: those of a streamed run are in the folder of `--cache`."""
+    raise TrainingError("the prepared data of this run was deleted: train again, into another --out")
+    yield {}
+
+
 def write_removed_labels(
-    folder: Path, docs: Sequence[Document], data: TrainingSet, removed_by_model: Sequence[Mapping[int, np.ndarray]]
+    folder: Path, docs: Sequence[Document], data: TrainingSet, removed_by_model: Sequence[Mapping[int, Mask]]
 ) -> int:
     """Write the positions that RoSTER's models removed as spans, with the epochs in which each model removed them.
 
     `missing` ones were unlabeled and look like part of an entity, `doubtful` ones have a label that looks wrong.
-    Returns the number of spans.
+    Returns the number of spans; the `MOST_ISSUES` that were removed in most epochs are written.
     """
-    epochs_of: dict[tuple[int, int, int, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    positions = character_positions(docs, data)
-    for number, removed_by_epoch in enumerate(removed_by_model, 1):
-        for epoch, removed in removed_by_epoch.items():
-            for key in _removed_spans(data, positions, removed):
-                epochs_of[key][str(number)].append(epoch + 1)
-
-    def row(key: tuple[int, int, int, str]) -> dict[str, Any]:
-        document, start, end, label = key
-        issue = Disagreement("doubtful" if label else "missing", docs[document], Span(start, end, label)).as_json()
-        del issue["score"]
-        return {**issue, "models": epochs_of[key]}
-
-    order = sorted(epochs_of, key=lambda key: (-sum(map(len, epochs_of[key].values())), key))
+    removed: list[_Removed] = []
+    count = 0
+    for start in range(0, len(docs), PART):
+        spans = _removed_spans(docs, slice(start, start + PART), data, removed_by_model)
+        count += len(spans)
+        removed = heapq.nsmallest(MOST_ISSUES, [*removed, *spans])
+        release_pages()
     with atomic_write(folder / REMOVED) as stream:
-        stream.writelines((json.dumps(row(key), ensure_ascii=False) + "\n").encode() for key in order)
-    return len(order)
+        stream.writelines(row.line.encode() for row in removed)
+    return count
+
+
+class _Removed(NamedTuple):
+    """A span that was removed, in the order in which they are written."""
+
+    epochs: int
+    """Number of epochs and models, negative."""
+    place: tuple[int, int, int, str]
+    """Document, start, end, and weak label; empty if unlabeled."""
+    line: str
 
 
 def _removed_spans(
-    data: TrainingSet, positions: tuple[np.ndarray, np.ndarray, np.ndarray], removed: np.ndarray
-) -> Iterator[tuple[int, int, int, str]]:
-    """Document, start, end and weak label (empty if unlabeled) of each removed span or run of tokens."""
-    document, start, end = positions
-    labels = data.targets.labels.numpy()
+    docs: Sequence[Document], part: slice, data: TrainingSet, removed_by_model: Sequence[Mapping[int, Mask]]
+) -> list[_Removed]:
+    """The removed spans or runs of tokens of some documents."""
+    own, document = docs[part], data.sentences.document
+    sentences = slice(*np.searchsorted(document, [part.start, part.stop]).tolist())
+    offsets = data.targets.offsets[sentences.start : sentences.stop + 1]
+    words = slice(int(offsets[0]), int(offsets[-1]))
+    labels, (at, start, end) = data.targets.labels[words].numpy(), character_positions(own, data, part.start, sentences)
     names = ("", *data.model.head.labels)
-    for label in np.unique(labels[removed]):
-        mask = removed & (labels == label)
-        if mask.ndim > 1:
-            first, width = np.nonzero(mask)
-            last = first + width + 1
-        else:
-            first, last = runs(mask, data.targets.offsets)
-        for a, b in zip(first, last, strict=True):
-            yield int(document[a]), int(start[a]), int(end[b - 1]), names[label]
+    epochs_of: dict[tuple[int, int, int, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for number, removed_by_epoch in enumerate(removed_by_model, 1):
+        for epoch, mask_of in removed_by_epoch.items():
+            removed = mask_of(words).numpy()
+            for label in np.unique(labels[removed]):
+                mask = removed & (labels == label)
+                if mask.ndim > 1:
+                    first, width = np.nonzero(mask)
+                    last = first + width + 1
+                else:
+                    first, last = runs(mask, offsets - offsets[0])
+                for a, b in zip(first, last, strict=True):
+                    place = (int(at[a]), int(start[a]), int(end[b - 1]), names[label])
+                    epochs_of[place][str(number)].append(epoch + 1)
+
+    def as_line(place: tuple[int, int, int, str]) -> str:
+        number, first, last, label = place
+        issue = Disagreement("doubtful" if label else "missing", own[number], Span(first, last, label)).as_json()
+        del issue["score"]
+        return json.dumps({**issue, "models": epochs_of[place]}, ensure_ascii=False) + "\n"
+
+    return [
+        _Removed(-sum(map(len, epochs.values())), (place[0] + part.start, *place[1:]), as_line(place))
+        for place, epochs in epochs_of.items()
+    ]
 
 
 def runs(mask: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,8 +2,10 @@
 
 import json
 import sys
+from pathlib import Path
 
 from lacuner.corpus import read
+from lacuner.corpus.stored import open_documents
 from lacuner.data import Splits
 from lacuner.processes import read_request
 from lacuner.recipes import RECIPES
@@ -31,6 +33,8 @@ def main() -> None:
     request = read_request()
     module = RECIPES[request["recipe"]]
     config = module.Config.model_validate_json(json.dumps(request["config"]))
-    splits = Splits(**{role: list(read(path)) for role, path in request["files"].items()})
+    docs = {role: list(read(path)) for role, path in request["files"].items()}
+    stored = {role: open_documents(Path(folder), identity) for role, (folder, identity) in request["stored"].items()}
+    splits = Splits(**docs, **stored)
     run = _MemberRun(request["folder"], request["identity"], _log)
     module.train_member(splits, config, run, request["number"])

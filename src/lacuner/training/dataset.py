@@ -133,10 +133,16 @@ def derive_tensor(data: TrainingSet, key: Sequence[object], compute: Callable[[s
             yield {"rows": compute(slice(start, start + WORDS)).numpy()}
             release_pages()
 
-    parts = compute_parts()
-    if data.folder is None:
-        return torch.from_numpy(join_parts(parts)["rows"])
-    return _tensor(_keep_arrays(data.folder, list(key), parts).arrays["rows"])
+    return keep_rows(data, key, compute_parts())["rows"]
+
+
+def keep_rows(data: TrainingSet, key: Sequence[object], parts: Parts) -> dict[str, Tensor]:
+    """Tensors with one row per word of a training set, given part by part; on disk, by `key`, if the training set is.
+
+    What is on disk already is not computed again.
+    """
+    arrays = join_parts(parts) if data.folder is None else _keep_arrays(data.folder, list(key), parts).arrays
+    return {name: _tensor(array) for name, array in arrays.items()}
 
 
 def training_set(model: Model, docs: Sequence[Document], lost: Lost) -> TrainingSet:
@@ -286,10 +292,15 @@ def assign_folds(docs: Sequence[Document], folds: int) -> np.ndarray:
     return np.array([fold_of[doc.text] for doc in docs], dtype=np.int64)
 
 
-def character_positions(docs: Sequence[Document], data: TrainingSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For every word of a prepared corpus: the index of its document, and its start and end character there."""
-    sentences, lengths = data.sentences, data.features.lengths
+def character_positions(
+    docs: Sequence[Document], data: TrainingSet, first: int = 0, sentences: slice = slice(None)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For every word of a prepared corpus: the index of its document, and its start and end character there.
+
+    Or for the words of some sentences only: those of `docs`, of which the first one is number `first` of the corpus.
+    """
+    document, lengths = data.sentences.document[sentences] - first, data.features.lengths[sentences]
     before = offsets_of(np.fromiter((len(words_of(doc)) for doc in docs), dtype=np.int64, count=len(docs)))
     edges = np.array([edge for doc in docs for edge in words_of(doc)], dtype=np.int64).reshape(-1, 2)
-    words = run_positions(before[sentences.document] + sentences.edges[:, 0], lengths)
-    return np.repeat(sentences.document, lengths), edges[words, 0], edges[words, 1]
+    words = run_positions(before[document] + data.sentences.edges[sentences, 0], lengths)
+    return np.repeat(document, lengths), edges[words, 0], edges[words, 1]

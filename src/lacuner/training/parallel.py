@@ -12,6 +12,7 @@ import torch
 from lacuner.atomic import temporary_folder
 from lacuner.config import Config
 from lacuner.corpus.jsonl import write_jsonl
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Lost, Splits
 from lacuner.processes import Request, run_requests
 from lacuner.training.distributed import process_count
@@ -51,10 +52,15 @@ def _train_in_processes(
 ) -> None:
     with temporary_folder(run.folder) as folder:
         splits_by_role = {role: docs for role, docs in vars(splits).items() if docs is not None}
-        files = {role: str((folder / f"{role}.jsonl").resolve()) for role in splits_by_role}
+        stored, files = {}, {}
         for role, docs in splits_by_role.items():
-            write_jsonl(docs, Path(files[role]), Lost())
-        common = {"recipe": recipe, "config": config.model_dump(mode="json"), "files": files}
+            if isinstance(docs, StoredDocuments):
+                assert docs.is_whole
+                stored[role] = [str(docs.folder.resolve()), docs.identity]
+            else:
+                files[role] = str((folder / f"{role}.jsonl").resolve())
+                write_jsonl(docs, Path(files[role]), Lost())
+        common = {"recipe": recipe, "config": config.model_dump(mode="json"), "files": files, "stored": stored}
         common |= {"folder": str(run.folder.resolve()), "identity": run.identity}
         requests: list[Request] = [{**common, "number": number, "stage": stage} for number, stage in stages.items()]
 

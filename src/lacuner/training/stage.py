@@ -11,6 +11,7 @@ from lacuner.data import Document, Lost, labels_of
 from lacuner.errors import TrainingError
 from lacuner.evaluate.scores import Count, count_exact
 from lacuner.evaluate.threshold import tune_threshold as best_threshold
+from lacuner.mapped import Parts
 from lacuner.models.config import MAX_SPAN_WIDTH
 from lacuner.models.encoders import open_encoder
 from lacuner.models.heads import build_head
@@ -20,7 +21,7 @@ from lacuner.models.targets import choose_span_width
 from lacuner.models.types import HasThreshold
 from lacuner.models.windows import cut_sentences
 from lacuner.training.config import RecipeConfig, TrainConfig
-from lacuner.training.dataset import TrainingSet, cut_parts, training_set
+from lacuner.training.dataset import TrainingSet, cut_parts, keep_rows, training_set
 from lacuner.training.loop import Keep, fit, load_weights
 from lacuner.training.run_folder import Row, Run
 from lacuner.training.steps import MakeStep, loss_step
@@ -123,6 +124,13 @@ def cached_tensors(run: Run, name: str, compute: Callable[[], dict[str, Tensor]]
     if not (stage := run.stage(name)).finished:
         stage.finish(compute(), {})
     return run.stage(name).tensors
+
+
+def cached_rows(run: Run, data: TrainingSet, name: str, compute: Callable[[], Parts]) -> dict[str, Tensor]:
+    """`cached_tensors` with one row per word of a training set; of one on disk, the rows are kept beside its arrays."""
+    if data.folder is None:
+        return cached_tensors(run, name, lambda: keep_rows(data, [name], compute()))
+    return keep_rows(data, [run.identity, name], compute())
 
 
 def name_stages(values: Sequence[float], setting: str) -> list[str]:
