@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.corpus.words import word_texts, words_of
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
@@ -30,6 +31,7 @@ from lacuner.models.ragged import offsets_of, pad_rows
 from lacuner.models.windows import cut_sentences
 from lacuner.pretraining.masked_lm import open_masked_model
 from lacuner.pretraining.masking import UNCHANGED, Units, measure_masked_lm, prepare_units
+from lacuner.training.dataset import TrainingSentences
 
 CANDIDATES = 5
 MIN_TOP5 = 0.5
@@ -238,3 +240,17 @@ def changed_documents(
         count = sum(old != new for old, new in zip(word_texts(before), word_texts(after), strict=True))
         if count:
             yield before, after, count
+
+
+def augment_sentences(
+    encoder: EncoderConfig, sentences: TrainingSentences, least_top5: float, log: Callable[[str], None]
+) -> Augmenter | None:
+    """`make_augmenter` for the sentences of a training set, which must be in memory if they are to be augmented."""
+    docs, is_stored = sentences.docs, isinstance(sentences.docs, StoredDocuments)
+    words = cut_sentences(docs[:MEASURED_SENTENCES], sentences.encoder).words if is_stored else sentences.words()
+    augmenter = make_augmenter(encoder, words, least_top5, log)
+    if is_stored and augmenter is not None:
+        raise ConfigError(
+            "sentences are augmented in memory: add --no-stream, or --set ablation.augmentation=false to train without"
+        )
+    return augmenter

@@ -41,9 +41,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from lacuner.config import Config as BaseConfig
-from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Lost, Splits
-from lacuner.errors import ConfigError
 from lacuner.losses.gce import entity_type_gce_loss
 from lacuner.mapped import release_pages
 from lacuner.models.config import EntityTypeHeadConfig, HeadConfig
@@ -54,8 +52,7 @@ from lacuner.models.inference import probabilities, score_parts
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import EntityTypeScores, SpanScores, Targets
-from lacuner.models.windows import cut_sentences
-from lacuner.pretraining.augmentation import MEASURED_SENTENCES, MIN_TOP5, Augmenter, make_augmenter
+from lacuner.pretraining.augmentation import MIN_TOP5, Augmenter, augment_sentences
 from lacuner.techniques.distillation import distillation_step, entity_denominator, mean_probabilities, soft_label_set
 from lacuner.techniques.label_removal import (
     Mask,
@@ -216,7 +213,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.log(f"roster: training on {len(docs):,} documents, {count} noise-robust models first: {lost}")
     augmenter = None
     if ablation.augmentation and ablation.self_training:
-        augmenter = _make_augmenter(task)
+        sentences = task.weak.as_complete.sentences
+        augmenter = augment_sentences(config.encoder, sentences, ablation.least_top5, run.log)
 
     # stage 1: noise-robust models
     stages = {number: f"robust/{number}" for number in range(1, count + 1)}
@@ -243,19 +241,6 @@ def _with_width(config: Config, model: Model) -> Config:
     if not isinstance(model.head, SpanHead):
         return config
     return config.model_copy(update={"head": config.head.model_copy(update={"width": model.head.widths})})
-
-
-def _make_augmenter(task: Task) -> Augmenter | None:
-    """What augments sentences in stage 3, if the encoder's masked language model is good enough."""
-    config, streamed = task.config, isinstance(task.docs, StoredDocuments)
-    data = task.weak.as_complete.sentences
-    sentences = cut_sentences(task.docs[:MEASURED_SENTENCES], data.encoder).words if streamed else data.words()
-    augmenter = make_augmenter(config.encoder, sentences, config.ablation.least_top5, task.run.log)
-    if streamed and augmenter is not None:
-        raise ConfigError(
-            "sentences are augmented in memory: add --no-stream, or --set ablation.augmentation=false to train without"
-        )
-    return augmenter
 
 
 def _later_epochs(config: Config) -> dict[str, int]:
