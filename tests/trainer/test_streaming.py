@@ -19,7 +19,7 @@ from lacuner.errors import ConfigError
 from lacuner.models import inference, tagger
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import RECIPES
-from lacuner.techniques import label_completion, label_issues, label_removal, self_training
+from lacuner.techniques import label_completion, label_issues, label_removal
 from lacuner.trainer import auto, streaming
 from lacuner.trainer.streaming import keep_or_store
 from lacuner.trainer.train import train
@@ -67,7 +67,6 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(label_completion, "GROUP", 11)
     monkeypatch.setattr(parallel.torch, "get_num_threads", lambda: 1)
     monkeypatch.setattr(label_removal, "PART", 8)
-    monkeypatch.setattr(self_training, "WORDS", 50)
     monkeypatch.setattr(inference, "PART", 13)
     for module in (inference, batches):
         monkeypatch.setattr(module, "BLOCK", 16)

@@ -43,7 +43,6 @@ from torch import Tensor
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
 from lacuner.losses.gce import entity_type_gce_loss
-from lacuner.mapped import release_pages
 from lacuner.models.config import EntityTypeHeadConfig, HeadConfig
 from lacuner.models.encoders import names_transformer
 from lacuner.models.heads.entity_type import split_entity_and_type
@@ -331,7 +330,6 @@ def _self_train(task: Task, model: Model, ensemble_probs: Tensor, augmenter: Aug
             entity = (1 - ensemble_probs[words][..., :1]).clamp(min=1e-6)
             types = probs[..., 1:] / own.clamp(min=1e-9).unsqueeze(-1)
             yield {"entity_and_types": torch.cat([entity, types], dim=-1).numpy(), "counted": confident.numpy()}
-            release_pages()
 
     def make_step(epoch: int) -> Step:
         rows = cached_rows(task.run, data, f"self_training/{epoch}", predictions)

@@ -16,14 +16,13 @@ from torch import Tensor
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
 from lacuner.errors import TrainingError
-from lacuner.mapped import release_pages
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import score_parts
 from lacuner.models.model import Model
 from lacuner.models.tag_sets import span_minimum
 from lacuner.models.types import EntityTypeScores, SpanScores
 from lacuner.techniques.label_issues import MOST_ISSUES, Disagreement, write_label_issues
-from lacuner.training.dataset import PART, TrainingSet, WeakTrainingSet, character_positions, derive_tensor
+from lacuner.training.dataset import PART, TrainingSet, WeakTrainingSet, character_positions, cut_range, derive_tensor
 
 VALUES = "o_values.safetensors"
 REMOVED = "removed.jsonl"
@@ -52,7 +51,6 @@ def keep_labels(model: Model, weak: WeakTrainingSet, tau: float, guard: float) -
         labels, removable = data.labels[words].long(), _removable(weak, words)
         kept = torch.from_numpy(np.unpackbits(bits, count=labels.numel()).astype(bool)).view(labels.shape)
         yield {"kept": (kept | ~removable | guarded[labels]).numpy()}
-        release_pages()
 
 
 def _removable(weak: WeakTrainingSet, words: slice) -> Tensor:
@@ -140,11 +138,10 @@ def write_removed_labels(
     """
     removed: list[_Removed] = []
     count = 0
-    for start in range(0, len(docs), PART):
-        spans = _removed_spans(docs, slice(start, start + PART), data, removed_by_model)
+    for part in cut_range(len(docs), PART):
+        spans = _removed_spans(docs, part, data, removed_by_model)
         count += len(spans)
         removed = heapq.nsmallest(MOST_ISSUES, [*removed, *spans])
-        release_pages()
     with atomic_write(folder / REMOVED) as stream:
         stream.writelines(row.line.encode() for row in removed)
     return count

@@ -5,9 +5,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from lacuner.mapped import release_pages
 from lacuner.models.types import Targets
-from lacuner.training.dataset import WORDS
+from lacuner.training.dataset import cut_range
 
 
 def sharpen(probs: Tensor, counted: Tensor) -> Tensor:
@@ -48,10 +47,8 @@ def sharpen_by(mass: Tensor, probs: Tensor) -> Tensor:
 def type_mass(entity_and_types: Tensor, counted: Tensor) -> Tensor:
     """The mass of each type in a corpus `[words, ..., 1 + types]`, read part by part, over the counted positions."""
     mass = torch.zeros(entity_and_types.shape[-1] - 1)
-    for start in range(0, len(counted), WORDS):
-        words = slice(start, start + WORDS)
+    for words in cut_range(len(counted)):
         mass = mass + class_mass(entity_and_types[words][..., 1:], counted[words])
-        release_pages()
     return mass
 
 

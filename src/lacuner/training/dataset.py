@@ -128,12 +128,20 @@ def derive_tensor(data: TrainingSet, key: Sequence[object], compute: Callable[[s
         compute: the rows of a range of words.
     """
 
-    def compute_parts() -> Iterator[dict[str, np.ndarray]]:
-        for start in range(0, max(int(data.targets.offsets[-1]), 1), WORDS):
-            yield {"rows": compute(slice(start, start + WORDS)).numpy()}
-            release_pages()
+    parts = ({"rows": compute(words).numpy()} for words in cut_range(int(data.targets.offsets[-1])))
+    return keep_rows(data, key, parts)["rows"]
 
-    return keep_rows(data, key, compute_parts())["rows"]
+
+def cut_range(count: int, size: int | None = None) -> Iterator[slice]:
+    """Ranges of at most `size` words (default: `WORDS`), or of what is counted; pages that were read are released.
+
+    >>> [(part.start, part.stop) for part in cut_range(5, 3)]
+    [(0, 3), (3, 6)]
+    """
+    size = size or WORDS
+    for start in range(0, max(count, 1), size):
+        yield slice(start, start + size)
+        release_pages()
 
 
 def keep_rows(data: TrainingSet, key: Sequence[object], parts: Parts) -> dict[str, Tensor]:
@@ -141,7 +149,13 @@ def keep_rows(data: TrainingSet, key: Sequence[object], parts: Parts) -> dict[st
 
     What is on disk already is not computed again.
     """
-    arrays = join_parts(parts) if data.folder is None else _keep_arrays(data.folder, list(key), parts).arrays
+
+    def release() -> Parts:
+        for part in parts:
+            yield part
+            release_pages()
+
+    arrays = join_parts(parts) if data.folder is None else _keep_arrays(data.folder, list(key), release()).arrays
     return {name: _tensor(array) for name, array in arrays.items()}
 
 
