@@ -250,7 +250,7 @@ def test_with_q_0_the_loss_is_cross_entropy(tmp_path: Path) -> None:
 def test_each_epoch_has_new_augmented_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretrain(GOLD, tmp_path / "pre", load_config(PretrainConfig, settings=["train.epochs=1", "held_out=0.2"]))
     drawn: list[list[list[str]]] = []
-    made = roster.make_augmenter
+    made = roster.augment_sentences
 
     def spy(*args: Any) -> Any:
         augmenter = made(*args)
@@ -264,12 +264,12 @@ def test_each_epoch_has_new_augmented_sentences(tmp_path: Path, monkeypatch: pyt
 
         return Spy()
 
-    monkeypatch.setattr(roster, "make_augmenter", spy)
+    monkeypatch.setattr(roster, "augment_sentences", spy)
     settings = [f'encoder.name="run:{tmp_path / "pre"}"', "self_epochs=2", "train.epochs=1"]
     run_roster(tmp_path / "run", *settings, "ablation.least_top5=0")
     assert len(drawn) == 2 and drawn[0] != drawn[1]
     lines: list[str] = []
-    monkeypatch.setattr(roster, "make_augmenter", made)
+    monkeypatch.setattr(roster, "augment_sentences", made)
     run_roster(tmp_path / "off", *settings, "ablation.least_top5=1.0", log=lines.append)
     assert sum("augmentation is off: its top-5 accuracy" in line for line in lines) == 1
     run_roster(tmp_path / "without", *settings, "ablation.augmentation=false", log=lines.append)
