@@ -49,8 +49,14 @@ def test_noise_corrupt_measure_and_evaluate_agree(run: Run, gold: Path, tmp_path
         run("noise", "corrupt", gold, "--profile", "noisebench-crowd", "--out", "c.jsonl", "--json").stdout
     )
     assert 50 < profile["dropped"] < 90 and profile["noise"]["spurious"] == 0.03
-    for options, message in (("week",), "there is no --profile"), (("llm", "--by-surface"), "leave out --by-surface"):
-        assert message in run("noise", "corrupt", gold, "--profile", *options, "--out", "x.jsonl", status=2).stderr
+    mistakes = {("week",): "there is no --profile", ("llm", "--by-surface"): "leave out --by-surface"}
+    mistakes |= {
+        ("llm", "--spurious", "0.1"): "leave out --spurious",
+        ("llm", "--drop-type", "A=1"): "leave out --drop-type",
+    }
+    for options, message in mistakes.items():
+        result = run("noise", "corrupt", gold, "--profile", *options, "--out", "x.jsonl", status=2)
+        assert message in result.stderr
     again = run("noise", "corrupt", gold, "--drop", 0.5, "--seed", 3, "--out", "again.jsonl")
     assert "dropped" in again.stdout and "0 lost" in again.stderr
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "weak.jsonl").read_bytes()

@@ -82,7 +82,8 @@ def _find_profile(name: str, rates: list[str], seed: int) -> Noise:
     if name not in PROFILES:
         raise ConfigError(f"there is no --profile {name!r}; there are {', '.join(PROFILES)}")
     if rates:
-        raise ConfigError(f"--profile sets all rates: leave out --{rates[0].rstrip('s').replace('_', '-')}")
+        option = "drop-type" if rates[0] == "drop_types" else rates[0].replace("_", "-")
+        raise ConfigError(f"--profile sets all rates: leave out --{option}")
     return noise_profile(name, seed)
 
 

@@ -9,8 +9,8 @@ Needs: weak.
 Costs: one training run, and a fifth of another for the estimate of `missing`.
 Departs from the authors: `missing` is estimated from the weak labels, like the share in two-step learning, unless it is
     given; theirs is set for each data set. Cosines are multiplied by `head.scale`: without it, as in `preset=paper`, a
-    probability is never far from one half. Prototypes keep 0.99 of themselves in a step, where theirs keep 0.5: with
-    our small batches they would follow the last one (200 sentences of Wikigold, `tiny-en`, without transport, seed 11:
+    probability is never far from one half. A prototype keeps 0.99 of its value in a step, where theirs keeps 0.5: with
+    our small batches it would follow the last batch (200 sentences of Wikigold, `tiny-en`, without transport, seed 11:
     dev F1 12.2 with 0.5, 34.5 with 0.99, and 46.8 with transport). Ruled-out words and complete documents are O and not
     transported. A linear layer maps the encoder's vectors to those that are compared.
 Reference: Wu et al. (2023), "MProto: multi-prototype network with denoised optimal transport for distantly supervised
@@ -91,7 +91,7 @@ def _as_dict(value: Any) -> dict[str, Any]:
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` with prototypes and denoised optimal transport."""
     docs, lost = splits.weak or (), Lost()
-    run.plan({"train": config.train.epochs})  # an exploration puts itself before it
+    run.plan({"train": config.train.epochs})  # find_missing_share plans its exploration before it
     missing = find_missing_share(splits, config, run)
     model = new_model(config, docs, run)
     assert isinstance(model.head, PrototypeHead)

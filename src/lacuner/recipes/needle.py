@@ -15,10 +15,10 @@ Departs from the authors: the confidence is calibrated on held-out parts of gold
     is the probability of its best tag sequence, comparable between models, where theirs is the sequence's score divided
     by its length. Filtering entities instead of weighting sentences is ours: with a small encoder the noise-aware loss
     cost one to two points on BC5CDR's dev, and filtering gained one (as much as no completion at all). Epochs and rates
-    also suit encoders trained from scratch. The models that score held-out gold are trained as that of stage I, with
-    the same dev to stop by, but on three quarters of gold. The paper always completes. Losses are divided by words, not
-    by sentences. For several languages, the paper has all of them in stages I and II, and one in stage III: train with
-    `finetune=false`, then run `finetune` on the gold of that language.
+    also suit encoders trained from scratch. The models that score held-out gold are trained like that of stage I, and
+    stop early on the same dev, but see three quarters of gold. The paper always completes. Losses are divided by words,
+    not by sentences. For several languages, the paper has all of them in stages I and II, and one in stage III: train
+    with `finetune=false`, then run `finetune` on the gold of that language.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
@@ -176,8 +176,8 @@ def _epochs_by_stage(task: _Task) -> dict[str, int]:
     config = task.config
     stages = {"initial": config.train.epochs}
     for number in range(1, config.rounds + 1):
-        judged = task.noise_aware or (number == 1 and task.completes is None)
-        if judged and (number > 1 or config.complete_from is None):
+        needs_scores = task.noise_aware or (number == 1 and task.completes is None)
+        if needs_scores and (number > 1 or config.complete_from is None):
             stages |= dict.fromkeys((f"calibrate/{fold + 1}" for fold in _calibration_folds(task)), config.train.epochs)
         stages[f"noisy/{number}"] = choose_noisy_epochs(config.noisy_epochs, task.model)
         if config.finetune:
