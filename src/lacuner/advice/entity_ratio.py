@@ -1,7 +1,8 @@
 """The entity ratio: which share of the words belongs to entities, with an interval and where it comes from.
 
-Recipes that correct for missing labels need it. Complete documents of the same kind tell it best. Without any there are
-three estimates, from what the weak labels and the text show. Each function returns None if its data cannot tell.
+Recipes that correct for missing labels need it. The best estimate is the share in complete documents of the same kind.
+Without any there are three other estimates, from weak labels and text. Each function returns None if its data do not
+suffice.
 """
 
 from bisect import bisect_right
@@ -16,16 +17,16 @@ from lacuner.corpus.words import words_of
 from lacuner.data import Document, labels_of, sort_spans
 
 MIN_ENTITIES = 20
-"""Entities that complete documents must have to tell the ratio."""
+"""Minimum number of entities in complete documents for an estimate from them."""
 NORMAL = 1.645
 """Standard errors on either side of a 90 % interval."""
 CLUSTERING = 2.0
-"""Factor on standard errors, because neighbouring sentences are alike and nothing says which are neighbours.
+"""Factor on standard errors, because neighbouring sentences are alike, and which are neighbours is unknown.
 
 Between parts of 300 consecutive sentences of a corpus, 90 % of the differences are within 1.645 standard errors times
 1.3 (Wikigold), 1.4 (Resume), 1.9 (WNUT-17), 2.0 (BC5CDR) and 3.9 (EC, whose file is not shuffled)."""
 MIN_CAPITALS = 0.6
-"""Share of the labeled words that begin with a capital letter, from which on capitals tell anything: 0.81 to 0.92 in
+"""Share of the labeled words that begin with a capital letter, from which capitals are used as evidence: 0.81 to 0.92 in
 Wikigold, WNUT-17 and the demo corpus, 0.12 in BC5CDR, whose entities are chemicals and diseases."""
 _ENDS_SENTENCE = frozenset(".!?:\"'`“”„«»…") | {"``", "''"}
 

@@ -126,13 +126,13 @@ def count_errors(
     right: dict[tuple[str, str, str], list[int]] = {}
     for doc, first, last in zip(gold, before, after, strict=True):
         for span in doc.spans:
-            name, found = doc.text[span.start : span.end], (span.key in first, span.key in last)
-            outcomes.append((name in names, *found))
+            name, correct = doc.text[span.start : span.end], (span.key in first, span.key in last)
+            outcomes.append((name in names, *correct))
             usual = min(names[name], key=lambda label: (-names[name][label], label)) if name in names else span.label
             if usual != span.label:
                 key = name, usual, span.label
                 systematic[key] += 1
-                right[key] = [a + b for a, b in zip(right.get(key, [0, 0]), found, strict=True)]
+                right[key] = [a + b for a, b in zip(right.get(key, [0, 0]), correct, strict=True)]
     errors = [SystematicError(*key, count, *right[key]) for key, count in systematic.items()]
     errors.sort(key=lambda error: (-error.entities, error))
     labeled = [outcome for outcome in outcomes if outcome[0]]

@@ -60,7 +60,7 @@ def train(
     dev: Dev = None,
     unlabeled: Annotated[
         list[Path] | None,
-        Option(metavar="FILE", help="More text, for recipes that use some (sst, ...); labels are ignored. Repeatable."),
+        Option(metavar="FILE", help="Unlabeled text for sst, mean_teacher and vat; labels are ignored. Repeatable."),
     ] = None,
     dictionary: Annotated[
         list[Path] | None,

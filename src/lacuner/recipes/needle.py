@@ -288,7 +288,7 @@ def _decide_on_completion(task: _Task, held_out: _HeldOut) -> _Task:
     if gain.is_positive:
         log(f"needle: completion is on: {gain}")
         return task._replace(completes=True)
-    log(f"needle: completion is off: {gain}; completion=true completes all the same")
+    log(f"needle: completion is off: {gain}; completion=true completes anyway")
     return task._replace(completes=False, noise_aware=False)
 
 

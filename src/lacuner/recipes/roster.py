@@ -10,7 +10,7 @@ Assumes: that wrong and missing labels are fewer than right ones, and harder to 
 Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one with a masked-LM head of its own.
 Costs: one training run per model, in parallel where there are cores, and 1.3 (tokens) to 2.3 (spans) more for stages 2
     and 3.
-Departs from the authors: with `preset=paper`, labels and soft labels are renewed every epoch, not every few batches;
+Departs from the authors: with every preset, labels and soft labels are renewed every epoch, not every few batches;
     `guard` also limits how many O labels are removed; positions that may not be negatives are left out everywhere;
     augmentation uses the encoder as it was pre-trained, with new sentences in each epoch. Dropout removes the same
     features at all words of a sentence. With dev, each stage keeps the epoch that is best on dev, and stage 3 none if

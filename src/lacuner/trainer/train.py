@@ -94,7 +94,7 @@ def check_unlabeled(recipe: str, roles: Iterable[str]) -> None:
 
 
 def check_on(recipe: str, run_requests: RunRequests | None) -> None:
-    """Raise an error if other machines are to train models, and the recipe has only one, or several processes train."""
+    """Raise an error if `--on` is given to a recipe that trains a single model, or together with `torchrun`."""
     if run_requests is None:
         return
     members = [name for name, module in RECIPES.items() if hasattr(module, "train_member")]

@@ -59,7 +59,7 @@ class Selection:
     threshold: float | Literal["argmax", "dev"] = "argmax"
     """Decision threshold of a span head: a number, or `dev` to tune it on dev after every epoch."""
     keep: Keep = "best"
-    """With dev: the best epoch, the initial weights if no epoch beats them, or the last epoch all the same."""
+    """With dev: the best epoch, the initial weights if no epoch beats them, or the last epoch regardless."""
     scored: Model | None = None
     """The model that is scored on dev; None: the one that is trained."""
 

@@ -87,8 +87,8 @@ class Lexicon:
         starts = {start: i for i, (start, end) in enumerate(ranges) if start < end}
         ends = {end: i for i, (start, end) in enumerate(ranges) if start < end}
         readable = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates; the length stays the same
-        found = [(starts.get(start), ends.get(end), entry) for entry, start, end in self._find(readable)]
-        return sorted((i, j, entry) for i, j, entry in found if i is not None and j is not None)
+        hits = [(starts.get(start), ends.get(end), entry) for entry, start, end in self._find(readable)]
+        return sorted((i, j, entry) for i, j, entry in hits if i is not None and j is not None)
 
     def to_bytes(self) -> bytes:
         """The entries with their counts, one per line."""
