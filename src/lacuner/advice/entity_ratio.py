@@ -26,8 +26,8 @@ CLUSTERING = 2.0
 Between parts of 300 consecutive sentences of a corpus, 90 % of the differences are within 1.645 standard errors times
 1.3 (Wikigold), 1.4 (Resume), 1.9 (WNUT-17), 2.0 (BC5CDR) and 3.9 (EC, whose file is not shuffled)."""
 MIN_CAPITALS = 0.6
-"""Share of the labeled words that begin with a capital letter, from which capitals are used as evidence: 0.81 to 0.92 in
-Wikigold, WNUT-17 and the demo corpus, 0.12 in BC5CDR, whose entities are chemicals and diseases."""
+"""Share of the labeled words that begin with a capital letter, from which capitals are used as evidence: 0.81 to 0.92
+in Wikigold, WNUT-17 and the demo corpus, 0.12 in BC5CDR, whose entities are chemicals and diseases."""
 _ENDS_SENTENCE = frozenset(".!?:\"'`“”„«»…") | {"``", "''"}
 
 
@@ -144,7 +144,7 @@ def ratio_from_complete(
     if entities < MIN_ENTITIES or not lengths.sum():
         return None
     totals = sum(counts, Counter[str]())
-    words = lengths.sum()
+    words = float(lengths.sum())
     by_label = {label: totals[label] / words for label in sorted(labels) if totals[label]}
     value = sum(by_label.values())
     residuals = np.array([count.total() for count in counts]) - value * lengths

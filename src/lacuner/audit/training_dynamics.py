@@ -3,8 +3,8 @@
 One model is trained on all weak labels, with unlabeled spans as negatives. After each epoch the margin of every span is
 measured: the logit of its label (O where there is none) minus the highest other logit. The mean over the epochs is the
 area under the margin (AUM; Pleiss et al., 2020; used for NER by DynClean, 2025). A label that contradicts what the
-model learns from all others has a low margin for many epochs, even if the model memorises it in the end. So labels can be
-judged by the model that was trained on them, which is cheaper than cross-fitting. The scores are not calibrated.
+model learns from all others has a low margin for many epochs, even if the model memorises it in the end. So labels can
+be judged by the model that was trained on them, which is cheaper than cross-fitting. The scores are not calibrated.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _lacks(others: str, role: str) -> str:
 
 
 def _are_alike(label: str, other: str) -> bool:
-    """Whether two labels differ only in case, punctuation, a plural s, or a prefix (`bio:`), or one abbreviates the other.
+    """Whether two labels differ only in case, punctuation, a plural s, or a prefix (`bio:`), or one shortens the other.
 
     >>> _are_alike("PER", "Person"), _are_alike("bio:Drug", "drugs"), _are_alike("PER", "PLACE")
     (True, False, False)
