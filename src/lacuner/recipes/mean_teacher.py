@@ -1,4 +1,4 @@
-"""Mean teacher: a student agrees with the moving average of its own weights on unlabeled text (baseline).
+"""Mean teacher: a student agrees with the moving average of its own weights on unlabeled text.
 
 What it does: trains a student on gold. After each step, the weights of the teacher move towards those of the student.
     On all texts, the student's probabilities should equal the teacher's, with other dropout in both: the loss is the

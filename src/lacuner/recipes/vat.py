@@ -1,4 +1,4 @@
-"""Virtual adversarial training: predictions should not change when word vectors are perturbed (baseline).
+"""Virtual adversarial training: predictions should not change when word vectors are perturbed.
 
 What it does: trains on gold. On all texts, the predictions should stay the same under the worst small change of the
     word vectors. A power iteration finds this change: the direction in which the predictions for a sentence change
