@@ -185,3 +185,35 @@ def test_members_get_their_data_inside_the_run_folder(tmp_path: Path, monkeypatc
         parallel._train_in_processes("ensemble", Splits(weak=GOLD), config, run, {0: "models/0", 1: "models/1"}, 2)
     assert seen == [["weak.jsonl", "weak.jsonl"]]
     assert [path.name for path in (tmp_path / "run").iterdir() if path.is_dir()] == []
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    """A real file system in memory that is soon full; skips the test where mounting is not allowed."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a file system cannot be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.parametrize("size", ["300k", "6m", "12m", "18m"])
+def test_a_small_file_system_is_full(tmp_path: Path, size: str) -> None:
+    config = load_config(RECIPES["trust"].Config, settings=[*QUICK, "train.epochs=2", "train.checkpoint_seconds=0"])
+    train("trust", Splits(weak=GOLD, dev=GOLD), tmp_path / "whole", config)
+    disk = tmp_path / "disk"
+    with small_disk(disk, size):
+        with pytest.raises(LacunerError, match="No space left on device") as caught:
+            train("trust", Splits(weak=GOLD, dev=GOLD), disk / "run", config)
+        assert "\n" not in str(caught.value) and str(disk) in str(caught.value)
+        assert not list(disk.rglob(".*.part"))
+        subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
+        train("trust", Splits(weak=GOLD, dev=GOLD), disk / "run", config)
+        assert digests(disk / "run") == digests(tmp_path / "whole")
