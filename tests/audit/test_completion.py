@@ -125,7 +125,8 @@ def test_the_command(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     docs = demo_corpus().train[:40]
     config = load_config(
-        needle.Config, settings=["train.epochs=1", "noisy_epochs=1", "noise_aware=true", "parts=2", "rounds=2"]
+        needle.Config,
+        settings=["train.epochs=1", "noisy_epochs=1", "noise_aware=true", "completion=true", "parts=2", "rounds=2"],
     )
     weak = [replace(each, spans=each.spans[:1], complete=False) for each in docs[20:]]
     train("needle", Splits(gold=docs[:20], weak=weak), tmp_path / "run", config)
