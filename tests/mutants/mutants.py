@@ -296,17 +296,22 @@ MUTANTS = [
     # gazetteer and model together
     Mutant(
         "predictions win over matches",
-        "models/gazetteer.py",
+        "models/merging.py",
         "        if number not in replaced\n",
         "        if False\n",
         GAZETTEER,
     ),
     Mutant(
-        "extensions never win", "models/gazetteer.py", "if (span.score or 0.0) > MIN_EXTENSION", "if False", GAZETTEER
+        "extensions never win",
+        "models/merging.py",
+        'return contains and (rule == "longer" or len(matches) == 1)',
+        'return contains and rule == "longer"',
+        GAZETTEER,
     ),
+    Mutant("unlikely predictions win", "models/merging.py", "<= MIN_PROBABILITY", "<= 0.0", GAZETTEER),
     Mutant(
         "matches have no score",
-        "models/gazetteer.py",
+        "models/merging.py",
         "match._replace(score=scores.get(match.key, match.score))",
         "match",
         GAZETTEER,

@@ -33,7 +33,7 @@ def bench(
     from lacuner.bench.spec import load_spec
     from lacuner.scale.engines import open_launcher
 
-    start = open_launcher(on)
+    start = open_launcher(on) if on != "processes" else None
     settings = tuple(set_ or ())
     options = to_arguments({"data": [data.as_posix()], "out": [out.as_posix()], "set": settings})
     command = ["lacuner", "bench", spec.as_posix(), *options]
