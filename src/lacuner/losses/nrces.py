@@ -28,8 +28,8 @@ def nrces_loss(
         the model is uncertain.
     Assumes: labels are right; among unlabeled spans the model learns the common cases before the mistakes.
     Departs from the authors: `printed` is their formula; the other two have the sign that their text describes. Without
-        dev and at argmax, with most labels missing, `printed` was far better (benchmarks/NOTEBOOK.md). `both` is the sum of
-        `ce` and `faded` (an ablation); for a labeled span S uses the logit of its label instead of O's.
+        dev and at argmax, with most labels missing, `printed` was far better (benchmarks/NOTEBOOK.md). `both` is the
+        sum of `ce` and `faded` (an ablation); for a labeled span S uses the logit of its label instead of O's.
     Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition".
 
     >>> logits = torch.tensor([[[[0.0, 9.0]]]])  # a span that looks like an entity, and has no label
