@@ -46,7 +46,7 @@ def dependencies(recipe: str) -> list[str]:
     """The modules that count for a recipe, sorted.
 
     >>> dependencies("trust")
-    ['corpus.stored']
+    ['corpus.stored', 'techniques.label_masking']
     """
     waiting, needed = [f"recipes.{recipe}"], set[str]()
     while waiting:

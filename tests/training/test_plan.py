@@ -98,6 +98,7 @@ SETTINGS = {
     "then_gold": [],
     "two_step": ["search=true"],
     "weighted_partial": [],
+    "wsl": [],
 }
 
 
