@@ -155,7 +155,7 @@ def ratio_from_odds(docs: Sequence[Document], exploration: Exploration) -> Entit
     labels, weak = labels_of(docs), exploration.weak
     missing = exploration.missing_share(max(exploration.o_scores)) * int(weak.unlabeled.sum())
     lowest, words = entity_ratio(docs, labels), int(weak.own_lengths.sum())
-    if weak.unlabeled.dim() > 1:  # these are spans, and there are so many that their odds may add up to far too much
+    if weak.unlabeled.dim() > 1:  # the odds of so many spans may sum to far more entities than there can be
         missing = min(missing * (entity_width(docs) or 1.0), (MAX_FACTOR - 1) * lowest * words)
     return _from_estimates(docs, share_out(docs, labels, lowest + missing / max(words, 1)))
 
