@@ -4,6 +4,10 @@
 
 The second argument is a folder with the texts; the third is a run folder. An interrupted run resumes with the same
 command. The texts are not part of the repository; the model cards say where they are from.
+
+    python scripts/build_encoders.py tiny-en ../shared/text build/tiny-en-2 --words 40000000 --seed 2 --further
+
+trains the encoder of the package further. Its model card then has the commands of both runs.
 """
 
 import argparse
@@ -27,18 +31,23 @@ from lacuner.models.storage import save
 from lacuner.pretraining.pretrain import PretrainConfig, PretrainingResult, pretrain
 from lacuner.pretraining.text import TextSource
 
-COMMON = ["encoder.name=tiny", "encoder.size=base", "most=30000", "least=5", "held_out=0.002", "train.warmup=0.05"]
+FROM_SCRATCH = ["encoder.name=tiny", "encoder.size=base"]
+COMMON = ["most=30000", "least=5", "held_out=0.002", "train.warmup=0.05"]
+FURTHER = ["train.learning_rate=2e-3", "train.head_learning_rate=2e-3"]
+"""Settings of a run that starts from the weights of the package, besides `further` of its encoder."""
 ENCODERS = {
     "tiny-en": {
         "language": "English",
         "texts": ["wikipedia-en.txt.xz", "elife-en.txt.xz"],
         "settings": ["mix=[0.7,0.3]", "rate=0.2", "compounds=0.5"],
+        "further": ["mix=[0.6,0.4]", "dropout=0.1"],
         "limits": "trained on encyclopedic and scientific text; informal text is foreign to it.",
     },
     "tiny-zh": {
         "language": "Chinese",
         "texts": ["wikipedia-zh.txt.xz"],
         "settings": ["rate=0.2", "span=2"],
+        "further": ["dropout=0.1"],
         "limits": "trained on encyclopedic text; informal text is foreign to it. Traditional characters are read as "
         "their simplified forms, and its masked-LM head predicts simplified ones only.",
     },
@@ -59,9 +68,9 @@ The {language} encoder that comes with lacuner: hashed character features, gated
 | | |
 |---|---|
 | texts | {texts} |
-| training | {words:,} words, {hours:.1f} hours on one CPU core, seed {seed} |
+| training | {training} |
 | held-out text | {scores} |
-| command | `python scripts/build_encoders.py {name} TEXTS RUN{words_option}`, lacuner {version}, commit {commit} |
+| command | {command} |
 | weights | {size:.1f} MB: the feature table in 8 bits, everything else in 16 bits; SHA-256 `{sha256}` |
 | texts by hash | {hashes} |
 
@@ -75,39 +84,42 @@ The weights are derived from the texts above and are distributed with the attrib
 """
 
 
-def build(name: str, texts: Path, run: Path, words: int, seed: int) -> None:
-    """Pre-train (or resume, or load) and write the model folder."""
+def build(name: str, texts: Path, run: Path, words: int, seed: int, further: bool = False) -> None:
+    """Pre-train (or resume, or load) and write the model folder; `further` starts from the weights of the package."""
     recipe = ENCODERS[name]
+    folder = shipped_folder(name)
+    earlier = _earlier_training((folder / "README.md").read_text()) if further else None
     files = [texts / file for file in recipe["texts"]]
     hashes = [hashlib.file_digest(file.open("rb"), "sha256").hexdigest() for file in files]
     sources = [
         TextSource(file.name.split(".")[0], partial(read_simplified, file), digest)
         for file, digest in zip(files, hashes, strict=True)
     ]
-    config = load_config(PretrainConfig, settings=[*COMMON, *recipe["settings"], f"words={words}"])
+    start = [f"encoder.name={name}", *FURTHER, *recipe["further"]] if further else FROM_SCRATCH
+    config = load_config(PretrainConfig, settings=[*COMMON, *recipe["settings"], *start, f"words={words}"])
     seconds = run.with_name(run.name + ".seconds")  # beside the run folder, which contains no times
-    before, start = float(seconds.read_text()) if seconds.exists() else 0.0, time.monotonic()
+    before, begin = float(seconds.read_text()) if seconds.exists() else 0.0, time.monotonic()
 
     def log(line: str) -> None:
         print(line, flush=True)
         run.parent.mkdir(parents=True, exist_ok=True)
-        seconds.write_text(str(before + time.monotonic() - start))
+        seconds.write_text(str(before + time.monotonic() - begin))
 
     result = pretrain(sources, run, config, seed, log)
-    folder = shipped_folder(name)
+    training = f"{words:,} words, {float(seconds.read_text()) / 3600:.1f} hours on one CPU core, seed {seed}"
+    options = f" --words {words}" + (f" --seed {seed}" if seed != 1 else "") + (" --further" if further else "")
+    command = f"`python scripts/build_encoders.py {name} TEXTS RUN{options}`, lacuner {__version__}, commit {_commit()}"
+    if earlier is not None:
+        training, command = f"{earlier[0]}; then {training}", f"{earlier[1]}; then {command}"
     digests = save(result.model, folder, compact=True)
     (folder / "README.md").write_text(
         CARD.format(
             name=name,
             language=recipe["language"],
             texts="; ".join(ATTRIBUTION[file.name] for file in files),
-            words=words,
-            hours=float(seconds.read_text()) / 3600,
-            seed=seed,
+            training=training,
             scores=_scores(result, run),
-            words_option=f" --words {words}",
-            version=__version__,
-            commit=_commit(),
+            command=command,
             size=sum(file.stat().st_size for file in folder.iterdir()) / 1e6,
             sha256=digests["model.safetensors"],
             hashes=", ".join(f"{file.name} `{digest[:16]}`" for file, digest in zip(files, hashes, strict=True)),
@@ -120,6 +132,15 @@ def build(name: str, texts: Path, run: Path, words: int, seed: int) -> None:
 def read_simplified(file: Path) -> Iterator[Document]:
     """The documents of a file, with simplified Chinese characters, as the encoder reads them; other text as it is."""
     return (replace(doc, text=simplify(doc.text)) for doc in read(file))
+
+
+def _earlier_training(card: str) -> tuple[str, str]:
+    """The rows `training` and `command` of a model card."""
+    lines = card.splitlines()
+    training, command = (
+        next(line for line in lines if line.startswith(f"| {row} |")) for row in ("training", "command")
+    )
+    return training.split(" | ", 1)[1].rstrip(" |"), command.split(" | ", 1)[1].rstrip(" |")
 
 
 def _scores(result: PretrainingResult, run: Path) -> str:
@@ -140,8 +161,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--words", type=int, default=30_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--further", action="store_true", help="start from the weights of the package")
     options = parser.parse_args(arguments)
-    build(options.name, options.texts, options.run, options.words, options.seed)
+    build(options.name, options.texts, options.run, options.words, options.seed, options.further)
 
 
 if __name__ == "__main__":
