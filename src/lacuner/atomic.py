@@ -1,13 +1,13 @@
 """Atomic writes: a reader sees the old file or the new one, never half of it. Appending writes whole lines."""
 
+import json
 import os
-import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from lacuner.errors import CorpusError
 
@@ -54,6 +54,34 @@ def atomic_write(path: str | os.PathLike[str], *, private: bool = False) -> Iter
         raise CorpusError(f"cannot write this file: {error.strerror or error}", file=path) from error
 
 
+def write_json(path: str | os.PathLike[str], value: Any, *, private: bool = False) -> None:
+    """Write a value as a JSON file that people can read; lone surrogates in its texts are kept.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "facts.json"
+    >>> write_json(path, {"epochs": 3})
+    >>> json.loads(path.read_bytes())
+    {'epochs': 3}
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+    with atomic_write(path, private=private) as stream:
+        stream.write(text.encode("utf-8", "surrogatepass"))
+
+
+def write_json_lines(path: str | os.PathLike[str], rows: Iterable[Any], *, private: bool = False) -> None:
+    """Write one JSON value per line; lone surrogates in their texts are kept.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rows.jsonl"
+    >>> write_json_lines(path, [{"text": "Mara\\ud800"}])
+    >>> json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+    {'text': 'Mara\\ud800'}
+    """
+    with atomic_write(path, private=private) as stream:
+        for row in rows:
+            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
+
+
 def _open_part(path: Path) -> tuple[Path, int]:
     """A new, empty file beside `path` that only its owner can read, and its descriptor.
 
@@ -77,7 +105,7 @@ def _open_part(path: Path) -> tuple[Path, int]:
         except BaseException:
             os.close(descriptor)
             raise
-    part = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
+    part = path.parent / f".{path.name}.{os.urandom(8).hex()}.part"
     return part, os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 

@@ -12,12 +12,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from lacuner.errors import ConfigError
 
 MAX_FILE = 16 << 20
 """Bytes of a file of settings."""
+MAX_PARTS = 50
+"""Parts of a dotted key; Python's TOML parser takes time quadratic in their number."""
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_PARTS}}}")
 
 
 class Config(BaseModel):
@@ -29,6 +33,15 @@ class Config(BaseModel):
     """Former settings: old name -> new name (`outer.inner` reaches into a table), or a phrase for the error message."""
     PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset()
     """Settings whose defaults depend on other settings: a validator fills them in."""
+    LATER: ClassVar[frozenset[str]] = frozenset()
+    """Settings that earlier versions did not have. A dump omits those that have their default, so that runs and
+    benchmark rows of earlier versions keep their identity."""
+
+    @model_serializer(mode="wrap")
+    def _omit_later_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields, values = type(self).model_fields, serialise(self)
+        omitted = {name for name in self.LATER if getattr(self, name) == fields[name].default}
+        return {name: value for name, value in values.items() if name not in omitted}
 
     def matching_defaults(self) -> Config:
         """The defaults that this config is compared with to find settings without effect."""
@@ -84,9 +97,11 @@ def make_config(
     defaults: Config | None = None
     try:
         defaults = kind()  # defaults of a nested config may differ from those of its own class
-        values = _merge(defaults.model_dump(mode="json", exclude=set(kind.PRESET_FIELDS)), values)
+        values = merge_tables(defaults.model_dump(mode="json", exclude=set(kind.PRESET_FIELDS)), values)
     except ValidationError:
         pass  # some settings have no default
+    if huge := list(_huge_numbers(values)):
+        raise ConfigError(f"{' and '.join(huge)}: this number has too many digits", file=file)
     try:
         # strict validation accepts a list for a tuple and a string for a path only from JSON
         config = kind.model_validate_json(json.dumps(values, default=str))
@@ -119,13 +134,38 @@ def _ineffective_settings(config: Config, defaults: Config, prefix: str = "") ->
                 )
 
 
-def _merge(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Values over defaults, table by table."""
+def string_setting(name: str, value: str | None) -> list[str]:
+    """The `key=value` setting of a string, whatever its characters; no setting for None.
+
+    >>> string_setting("encoder.name", "tiny"), string_setting("encoder.name", None)
+    (['encoder.name="tiny"'], [])
+    """
+    return [] if value is None else [f"{name}={json.dumps(value, ensure_ascii=False)}"]
+
+
+def merge_tables(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge settings over their defaults, table by table; returns a new table.
+
+    >>> merge_tables({"head": {"dropout": 0.1}, "models": 5}, {"head": {"kind": "span"}})
+    {'head': {'dropout': 0.1, 'kind': 'span'}, 'models': 5}
+    """
     merged = dict(defaults)
     for key, value in values.items():
         inner = merged.get(key)
-        merged[key] = _merge(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+        merged[key] = merge_tables(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
     return merged
+
+
+def _huge_numbers(value: Any, name: str = "") -> Iterator[str]:
+    """The names of whole numbers of more than 64 bits, which are too large for arithmetic with other numbers."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _huge_numbers(inner, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _huge_numbers(inner, name)
+    elif isinstance(value, int) and value.bit_length() > 63:
+        yield name
 
 
 def _read_toml(file: str | PathLike[str]) -> tuple[str, dict[str, Any]]:
@@ -135,6 +175,8 @@ def _read_toml(file: str | PathLike[str]) -> tuple[str, dict[str, Any]]:
         if len(data) > MAX_FILE:
             raise ConfigError("too large for a file of settings", file=file)
         text = data.decode("utf-8")
+        if _LONG_KEY.search(text):
+            raise ConfigError(f"this is not TOML for settings: a key has more than {MAX_PARTS} parts", file=file)
         return text, tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"cannot read this file: {error.strerror}", file=file) from error
@@ -152,6 +194,8 @@ def _apply(values: dict[str, Any], setting: str) -> None:
     if not equals or not name.strip():
         raise ConfigError(f"a setting is written key=value, not {setting!r}")
     *tables, last = name.strip().split(".")
+    if len(tables) >= MAX_PARTS:
+        raise ConfigError(f"the name of a setting has at most {MAX_PARTS} parts, not {len(tables) + 1:,}")
     for key in tables:
         inner = values.setdefault(key, {})
         if not isinstance(inner, dict):

@@ -28,8 +28,8 @@ class Span(NamedTuple):
     >>> span = Span(0, 9, "PERSON", score=0.8, source="gazetteer")
     >>> span.key
     (0, 9, 'PERSON')
-    >>> span.overlaps(Span(5, 14, "PLACE"))
-    True
+    >>> span.overlaps(Span(5, 14, "PLACE")), span.contains(Span(5, 14, "PLACE"))
+    (True, False)
     """
 
     start: int
@@ -46,6 +46,10 @@ class Span(NamedTuple):
     def overlaps(self, other: Span) -> bool:
         """Whether the two spans share a character."""
         return self.start < other.end and other.start < self.end
+
+    def contains(self, other: Span) -> bool:
+        """Whether the other span is a part of this one, or has the same place."""
+        return self.start <= other.start and other.end <= self.end
 
 
 class Where(NamedTuple):
@@ -87,7 +91,7 @@ class Document:
 
 
 class LostSpan(NamedTuple):
-    """A span that a step dropped or changed."""
+    """A span that a step dropped or changed; of a long one, `text` is the beginning."""
 
     document: str
     start: int
@@ -113,6 +117,8 @@ class Lost:
 
     MAX_ROWS = 100_000
     """Spans beyond this number are only counted, to bound memory."""
+    MAX_TEXT = 1_000
+    """Characters of a span's text that are kept."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -130,7 +136,7 @@ class Lost:
         """Record a lost span."""
         self.counts[reason] += 1
         if len(self.spans) < self.MAX_ROWS:
-            text = doc.text[span.start : span.end]
+            text = doc.text[span.start : min(span.end, span.start + self.MAX_TEXT)]
             self.spans.append(LostSpan(doc.id, span.start, span.end, span.label, text, reason))
 
     def __len__(self) -> int:

@@ -1,5 +1,7 @@
 """Errors that the user can fix, as one sentence with the place. The command line exits with status 2 on them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 
 
@@ -44,3 +46,29 @@ class TrainingError(LacunerError):
 
 class ProcessLostError(LacunerError):
     """One of several processes that train together has ended. Not the user's mistake: the exit status is 1."""
+
+
+@contextmanager
+def explain_damage(
+    problem: str, file: str | PathLike[str], kind: type[LacunerError] = ModelFileError, line: int | None = None
+) -> Iterator[None]:
+    """One sentence instead of whatever a parser raises for a file that is damaged, or not one of ours.
+
+    >>> with explain_damage("this is not the state of a run", "state.json"):
+    ...     {}["epoch"]
+    Traceback (most recent call last):
+    lacuner.errors.ModelFileError: state.json: this is not the state of a run
+    """
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise kind(problem, file=file, line=line) from error
+
+
+def first_line(error: object) -> str:
+    """The first line of a library's error, for a message of ours; its type if it says nothing.
+
+    >>> first_line(ValueError("no such layer\\nTraceback: ...")), first_line(KeyError())
+    ('no such layer', 'KeyError')
+    """
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]

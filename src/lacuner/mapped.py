@@ -33,7 +33,7 @@ class ArrayFolder(NamedTuple):
 
 
 def join_parts(parts: Parts) -> dict[str, np.ndarray]:
-    """The arrays in memory.
+    """Concatenate the parts of each array, in memory.
 
     >>> join_parts([{"ids": np.array([1, 2])}, {"ids": np.array([3])}])["ids"].tolist()
     [1, 2, 3]
@@ -46,7 +46,7 @@ def join_parts(parts: Parts) -> dict[str, np.ndarray]:
 
 
 def write_arrays(folder: Path, identity: Any, parts: Parts, facts: Callable[[], Any] = dict) -> None:
-    """Write arrays to a folder, part by part; `facts`, as JSON, are asked for when all parts are written.
+    """Write arrays to a folder, part by part; what `facts` returns after the last part is stored as JSON.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -103,9 +103,9 @@ def _map(path: Path, entry: Mapping[str, Any]) -> np.ndarray:
 
 
 def release_pages() -> None:
-    """Drop what was read of mapped arrays from this process's memory; it is read again where it is needed.
+    """Release the pages of mapped arrays that were read; they are read again when they are needed.
 
-    The kernel would do so only when memory runs out. Loops over a corpus call it now and then.
+    The kernel would release them only when memory runs out. Loops over a corpus call this now and then.
     """
     if hasattr(mmap, "MADV_DONTNEED"):
         for mapped in list(_maps):

@@ -75,6 +75,47 @@ def test_columns_of_a_data_set(read_sample: ReadSample) -> None:
     assert sample.docs == [Document("a", TEXT, spans=(NAME,), complete=True, meta={"url": 3})]
 
 
+FEEDBACK = {
+    "text": TEXT,
+    "ner": [],
+    "ner-suggestion": None,
+    "ner-suggestion-metadata": {"type": None, "score": None, "agent": None},
+    "mood": [{"user_id": "u", "value": "good", "status": "submitted"}],
+    "mood-suggestion": None,
+    "mood-suggestion-metadata": {"type": None, "score": None, "agent": None},
+    "external_id": "a",
+    "metadata": '{"url": 3}',
+}
+COLUMNS = {"start": [0], "end": [9], "label": ["PERSON"], "text": ["Mara Teel"]}
+SUGGESTED = {"type": "model", "score": [0.8], "agent": "m"}
+
+
+@pytest.mark.parametrize(
+    ("more", "spans", "complete"),
+    [
+        ({}, (), False),
+        ({"ner": [{"user_id": "u", "value": [PERSON], "status": "submitted"}]}, (NAME,), True),
+        ({"ner": [{"user_id": "u", "value": COLUMNS, "status": "submitted"}]}, (NAME,), True),
+        ({"ner": [{"user_id": "u", "value": COLUMNS, "status": "draft"}]}, (NAME,), False),
+        ({"ner": [{"user_id": "u", "value": COLUMNS, "status": "discarded"}]}, (), False),
+        (
+            {"ner-suggestion": COLUMNS, "ner-suggestion-metadata": SUGGESTED},
+            (Span(0, 9, "PERSON", 0.8, "m"),),
+            False,
+        ),
+    ],
+)
+def test_feedback_data_sets_of_version_1(
+    read_sample: ReadSample, more: dict[str, Any], spans: tuple[Span, ...], complete: bool
+) -> None:
+    """Data sets turn a list of spans into an object of lists."""
+    sample = read_sample({**FEEDBACK, **more})
+    assert sample.format == "argilla"
+    assert sample.docs == [Document("a", TEXT, spans=spans, complete=complete, meta={"url": 3})]
+    discarded = {"discarded response not read": 1} if "discarded" in str(more) else {}
+    assert sample.lost.counts == {"response to another question, `mood`, not read": 1, **discarded}
+
+
 @pytest.mark.parametrize(
     ("row", "spans", "complete"),
     [
@@ -100,6 +141,22 @@ def test_version_1_lists_are_read(
 def test_the_format_jsonl_refuses_lists_that_it_does_not_read(read_sample: ReadSample) -> None:
     with pytest.raises(CorpusError, match="--format argilla"):
         read_sample({"text": TEXT, "annotation": [["PERSON", 0, 9]]}, format="jsonl")
+
+
+def test_suggestions_beside_a_response_are_counted(read_sample: ReadSample) -> None:
+    suggestions = {"spans": {"value": [PERSON], "score": None, "agent": "m"}}
+    both = record(responses={"spans": [{"value": [], "status": "submitted"}]}, suggestions=suggestions)
+    sample = read_sample(json.dumps([both]))
+    assert (sample.surfaces(), sample.docs[0].complete) == ([[]], True)
+    assert sample.lost.counts == {"suggestion not read: the record has a response": 1}
+    old = {
+        "text": TEXT,
+        "tokens": WORDS,
+        "annotation": [],
+        "prediction": [["PERSON", 0, 9, 0.5]],
+        "status": "Validated",
+    }
+    assert read_sample(old).lost.counts == {"prediction not read: the record has an annotation": 1}
 
 
 def test_other_questions_are_counted(read_sample: ReadSample) -> None:

@@ -169,3 +169,21 @@ def test_issue_29_many_labels_take_linear_work(monkeypatch: pytest.MonkeyPatch) 
 def test_typos_are_found_among_many_labels(typo: str) -> None:
     labels = {f"{chr(65 + i % 26)}{chr(65 + i // 26 % 26)}{i:04d}ZZ": 50 for i in range(400)}
     assert any("'PERSON' (90)" in pair for pair in similar_labels({**labels, "PERSON": 90, typo: 1}))
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "unit"),
+    [
+        ("🚀 Mara left", Span(3, 7, "PER"), "utf-16"),
+        ("🚀🚀 Mara-Lou left", Span(5, 9, "PER"), "utf-16"),
+        ("Élan, é Mara", Span(10, 14, "PER"), "bytes"),
+    ],
+)
+def test_offsets_in_another_unit_are_suggested(text: str, span: Span, unit: str) -> None:
+    [(_, _, message)] = span_problems(Document("1", text, spans=(span,)))
+    assert message.endswith(f"; with --offsets {unit} it is 'Mara'")
+
+
+def test_offsets_that_no_unit_explains() -> None:
+    [(_, _, message)] = span_problems(Document("1", "🚀 Mara left", spans=(Span(4, 9, "PER"),)))
+    assert "--offsets" not in message

@@ -196,3 +196,18 @@ def test_a_sentence_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.M
     path.write_text("word O\n" * 3 + "\n" + "word O\n" * 21)
     with pytest.raises(CorpusError, match=r"x\.conll:5: this sentence has more than 20 words"):
         list(read(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "advice", "columns"),
+    [
+        ("O Mara\nB-PER Teel\n", "--tag-column 0 --token-column 1", {"tag_column": 0, "token_column": 1}),
+        ("Mara O NNP\nTeel B-PER NNP\n", "--tag-column 1$", {"tag_column": 1}),
+    ],
+)
+def test_labels_are_not_read_from_a_column_beside_the_tags(
+    tmp_path: Path, text: str, advice: str, columns: dict[str, int]
+) -> None:
+    with pytest.raises(CorpusError, match=f"the tags are in column .*: give {advice}"):
+        read_text(tmp_path, text)
+    assert found(read_text(tmp_path, text, **columns)[0]) == [[("Teel", "PER")]]

@@ -45,6 +45,32 @@ def test_doccano_936_and_transformer_39_a_command_writes_columns_and_docbin(tmp_
     assert [doc.spans for doc in read(target)] == [(Span(0, 9, "PERSON"),)]
 
 
+def test_doccano_386_words_and_their_tags(read_sample: ReadSample, tmp_path: Path) -> None:
+    """doccano only had characters; what to do about a word of which a part is labeled was left open."""
+    text = "Two, Samsung based, electronic"
+    sample = read_sample({"id": 1, "text": text, "label": [[5, 12, "ORG"], [20, 28, "X"]], "Comments": []})
+    lost = write(sample.docs, tmp_path / "x.jsonl", format="tokens")
+    [row] = map(json.loads, (tmp_path / "x.jsonl").read_text().splitlines())
+    assert row["tokens"] == ["Two", ",", "Samsung", "based", ",", "electronic"]
+    assert row["ner_tags"] == ["O", "O", "B-ORG", "O", "O", "O"]
+    assert [(part.text, part.reason) for part in lost.spans] == [("electron", "span does not fit the words")]
+
+
+@pytest.mark.parametrize("separator", ["\t", " "])
+def test_spacy_1639_two_columns_to_docbin(tmp_path: Path, separator: str) -> None:
+    """spaCy's converter expected columns of which the user had only two, and failed with an IndexError."""
+    pytest.importorskip("spacy")
+    lines = ["Mara B-PER", "Teel I-PER", "left O", "", "Oslo B-LOC", ""]
+    (tmp_path / "train.txt").write_text("\n".join(line.replace(" ", separator) for line in lines))
+    result = CliRunner().invoke(app, ["convert", str(tmp_path / "train.txt"), str(tmp_path / "train.spacy")])
+    assert result.exit_code == 0, result.output
+    docs = list(read(tmp_path / "train.spacy"))
+    assert [[(doc.text[s.start : s.end], s.label) for s in doc.spans] for doc in docs] == [
+        [("Mara Teel", "PER")],
+        [("Oslo", "LOC")],
+    ]
+
+
 def test_doccano_transformer_24_a_word_of_one_letter_has_its_own_place(read_sample: ReadSample, tmp_path: Path) -> None:
     """It searched each word from where the one before began: `a` was found inside `as`, and all later labels moved."""
     text = "As a keeper, I asked a man named Arno."

@@ -153,7 +153,7 @@ def test_converter_27_spans_with_white_space_and_inside_words(read_sample: ReadS
     assert not lost.spans
 
 
-def test_issue_3078_and_1250_words_of_chinese(read_sample: ReadSample, tmp_path: Path) -> None:
+def test_issue_1250_words_of_chinese(read_sample: ReadSample, tmp_path: Path) -> None:
     """Their export wrote a whole Chinese clause as one token."""
     sample = read_sample(json.dumps([task(annotation(region(2, 4, "物", "护栏")), text="撞了护栏，无人")]))
     write(sample.docs, tmp_path / "x.conll")
@@ -175,10 +175,24 @@ def test_issue_3078_and_1250_words_of_chinese(read_sample: ReadSample, tmp_path:
     ]
 
 
+def test_issue_3078_the_text_of_a_region_has_lost_spaces(read_sample: ReadSample, tmp_path: Path) -> None:
+    """The browser shows several spaces as one, and so does the region's text; its offsets are right."""
+    spans = [region(6, 22, "LOC", "Berlin, Germany"), region(24, 28, "PER", "Mara")]
+    sample = read_sample(json.dumps([task(annotation(*spans), text="Text: Berlin,  Germany. Mara")]))
+    assert sample.surfaces() == [[("Berlin,  Germany", "LOC"), ("Mara", "PER")]]
+    assert not len(sample.lost), "nothing was corrected"
+    write(sample.docs, tmp_path / "x.conll")
+    tags = [line.split("\t")[1] for line in (tmp_path / "x.conll").read_text().splitlines() if line]
+    assert tags == ["O", "O", "B-LOC", "I-LOC", "I-LOC", "O", "B-PER"]
+
+
 def test_issue_1601_a_region_without_labels_is_counted(read_sample: ReadSample) -> None:
     bare = region(0, 9, "X")
     del bare["value"]["labels"]
-    assert read_sample(json.dumps([task(annotation(bare))])).lost.counts == {"region without a label not read": 1}
+    sample = read_sample(json.dumps([task(annotation(bare))]))
+    assert sample.lost.counts == {"region without a label became unsure": 1}
+    [doc] = sample.docs
+    assert doc.complete and [span.key for span in doc.unsure] == [(0, 9, "")], "never a negative"
 
 
 def test_other_results_are_counted(read_sample: ReadSample) -> None:
@@ -199,7 +213,7 @@ def test_other_results_are_counted(read_sample: ReadSample) -> None:
             "HTML path",
         ),
         ({"id": 1, "data": {"a": "x", "b": "y"}, "annotations": []}, "--text-field"),
-        ({"id": 1, "data": {"n": 3}, "annotations": []}, "--text-field"),
+        ({"id": 1, "data": {"dialogue": [{"text": "a"}]}, "annotations": []}, r"is a text \(dialogue\): dialogues"),
     ],
 )
 def test_mistakes_are_one_sentence(read_sample: ReadSample, row: dict[str, Any], words: str) -> None:
@@ -225,3 +239,10 @@ def test_drafts_and_bare_numbers_are_counted(read_sample: ReadSample) -> None:
     row = {**task(annotation(PERSON)), "predictions": [5, 6], "drafts": [{"result": [PLACE]}]}
     counts = {"draft not read": 1, "predictions: number instead of the content": 2}
     assert read_sample(json.dumps([row])).lost.counts == counts
+
+
+def test_json_min_without_any_region_is_complete(read_sample: ReadSample) -> None:
+    row = {"id": 2, "text": TEXT, "annotator": 1, "annotation_id": 2, "created_at": "x", "lead_time": 3.5}
+    sample = read_sample(json.dumps([row]))
+    assert sample.format == "labelstudio_min"
+    assert [(doc.complete, doc.spans) for doc in sample.docs] == [(True, ())]

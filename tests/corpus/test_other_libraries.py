@@ -146,6 +146,50 @@ def test_argilla_records(tmp_path: Path) -> None:
         assert surfaces(list(read(tmp_path / name))) == [*SURFACES, [("Mara", "PERSON")]]
 
 
+def test_argilla_records_as_a_data_set(tmp_path: Path) -> None:
+    rg, datasets = library("argilla"), library("datasets")
+    from argilla.records._io._generic import GenericIO
+
+    write(DOCS, tmp_path / "x.json", format="argilla")
+    rows = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    columns: Any = GenericIO.to_dict([rg.Record.from_dict(row) for row in rows], flatten=True)
+    data_set = datasets.Dataset.from_dict({key: column for key, column in columns.items() if key != "_server_id"})
+    data_set.to_parquet(tmp_path / "x.parquet")
+    assert surfaces(list(read(tmp_path / "x.parquet"))) == SURFACES
+
+
+def test_feedback_data_sets_of_argilla_1(tmp_path: Path) -> None:
+    """Argilla 1.29 needs pydantic 1; this is the data set that its exporter builds, with the same features."""
+    datasets = library("datasets")
+    string, number = datasets.Value("string"), datasets.Value("int32")
+    spans = datasets.Sequence({"start": number, "end": number, "label": string, "text": string})
+    score = datasets.Sequence(datasets.Value("float32"))
+    features = {
+        "text": string,
+        "ner": [{"user_id": string, "value": spans, "status": string}],
+        "ner-suggestion": spans,
+        "ner-suggestion-metadata": {"type": string, "score": score, "agent": string},
+        "external_id": string,
+        "metadata": string,
+    }
+    rows = []
+    for doc in DOCS:
+        keys = [(span.start, span.end, span.label, doc.text[span.start : span.end]) for span in doc.spans]
+        columns = map(list, zip(*keys, strict=True)) if keys else ([], [], [], [])
+        value = dict(zip(("start", "end", "label", "text"), columns, strict=True))
+        responses = [{"user_id": "u", "value": value, "status": "submitted"}]
+        empty = {"type": None, "score": None, "agent": None}
+        row = {"text": doc.text, "ner": responses, "ner-suggestion": None, "ner-suggestion-metadata": empty}
+        rows.append({**row, "external_id": doc.id, "metadata": "{}"})
+    data_set = datasets.Dataset.from_list(rows, features=datasets.Features(features))
+    data_set.to_parquet(tmp_path / "x.parquet")
+    data_set.to_json(tmp_path / "x.json")
+    data_set.save_to_disk(tmp_path / "saved")
+    for name in ("x.parquet", "x.json", "saved"):
+        docs = list(read(tmp_path / name))
+        assert surfaces(docs) == SURFACES and all(doc.complete for doc in docs)
+
+
 @pytest.mark.parametrize("format", ["bioc", "bioc_json"])
 def test_bioc(tmp_path: Path, format: str) -> None:
     library("bioc")

@@ -155,3 +155,38 @@ def test_offsets_in_another_unit(read_sample: ReadSample) -> None:
         "_view_id": "ner",
     }
     assert read_sample(row, offsets="utf-16").docs[0].rejected == (Span(2, 6, "PER"),)
+
+
+REVIEWED = [
+    {**task(NAME, answer="accept"), "sessions": ["db-anna"], "default": True},
+    {**task(answer="accept"), "sessions": ["db-bram"], "default": False},
+]
+
+
+@pytest.mark.parametrize(
+    ("more", "complete"),
+    [
+        ({"view": "review", "view_id": "ner_manual", "versions": REVIEWED}, True),
+        ({"view": "review", "view_id": "ner", "versions": REVIEWED}, False),
+        ({"view": "blocks", "_is_binary": True}, False),
+        ({"view": "blocks", "_is_binary": False}, None),
+        ({"view": "ner_manual", "_is_binary": False}, True),
+    ],
+)
+def test_reviews_and_blocks(read_sample: ReadSample, more: dict[str, Any], complete: bool | None) -> None:
+    """A review has the interface of its versions, which are not read as annotators of their own."""
+    sample = read_sample(task(NAME, answer="accept", **more))
+    assert [(doc.spans, doc.complete) for doc in sample.docs] == [((NAME,), complete)]
+    assert sample.lost.counts == ({"version before the review not read": 2} if "versions" in more else {})
+
+
+@pytest.mark.parametrize(("is_binary", "state"), [(True, "rejected"), (False, "unsure")])
+def test_a_rejection_that_is_not_about_one_span(read_sample: ReadSample, is_binary: bool, state: str) -> None:
+    [doc] = read_sample(task(NAME, answer="reject", view="blocks", _is_binary=is_binary)).docs
+    assert getattr(doc, state) == (NAME,)
+
+
+@pytest.mark.parametrize("more", [{"accept": ["A"], "options": [{"id": "A", "text": "a"}]}, {"label": "PERSON"}])
+def test_labels_of_the_whole_text_are_counted(read_sample: ReadSample, more: dict[str, Any]) -> None:
+    sample = read_sample({**task(answer="accept"), **more})
+    assert sample.format == "prodigy" and sample.lost.counts == {"label of the whole text not read": 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from lacuner.corpus import read, write
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 from tests.corpus.conftest import ReadSample
+from tests.growth import assert_linear
 
 TEXT = "Mara Teel left Halden."
 NAME, PLACE = Span(0, 9, "PERSON"), Span(15, 21, "PLACE")
@@ -257,11 +259,125 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE collection [<!ENTITY a "aaaaaaaaaa"><!ENT
     [
         (BOMB + "<collection><document><id>&b;</id></document></collection>", "declares entities"),
         ('<!DOCTYPE c [<!ENTITY x SYSTEM "file:///etc/passwd">]><collection>&x;</collection>', "declares entities"),
-        ("<collection><document>", "not XML"),
+        ("<collection><document>", "not well-formed XML"),
         ("<collection><document><passage><offset>x</offset></passage></document></collection>", "whole number"),
         ("<collection><document>" + "<passage>" * 50, "nested too deeply"),
+        ("<collection>" + "<x>" * 600, "nested too deeply"),
+        *[
+            (f'<?xml version="1.0" encoding="{name}"?><collection/>', "cannot be decoded .*: save it as UTF-8")
+            for name in ("UTF7-8", "gbk", "zlib_codec", "utf-7", "idna", "punycode")
+        ],
+        ('<collection><document x="' + "x\n" * 10_000_000, "a tag or comment is longer than"),
+        ("<collection><document>" + '<annotation id="1"/>' * 1_100_000, "more than 1,000,000 elements"),
+        (
+            '<collection><document><passage infons="1" annotations="x"><infon key="k">v</infon></document>',
+            "well-formed",
+        ),
     ],
 )
 def test_bioc_xml_is_parsed_safely(read_sample: ReadSample, content: str, words: str) -> None:
     with pytest.raises(CorpusError, match=words):
         read_sample(content)
+
+
+def test_pubtator_3_names_its_list_otherwise(read_sample: ReadSample) -> None:
+    passages = [{"offset": 0, "text": TEXT, "annotations": [annotation(0, 9, "PERSON", "Mara Teel")]}]
+    sample = read_sample(json.dumps({"PubTator3": [{"_id": "1|None", "id": "1", "passages": passages}]}))
+    assert sample.format == "bioc_json" and sample.docs[0].spans == (NAME,)
+
+
+@pytest.mark.parametrize("format", ["bioc", "bioc_json", "pubtator"])
+def test_identifiers_come_back(read_sample: ReadSample, tmp_path: Path, format: str) -> None:
+    entry = annotation(0, 9, "PERSON", "Mara Teel")
+    entry["infons"] |= {"identifier": "Q1", "database": "x"}
+    passages = [{"offset": 0, "text": TEXT, "annotations": [entry, annotation(15, 6, "PLACE", "Halden")]}]
+    sample = read_sample(json.dumps({"documents": [{"id": "1", "passages": passages}]}))
+    assert sample.docs[0].meta == {"identifiers": [[0, 9, "Q1"]]}
+    assert sample.lost.counts == {"other infons of an annotation not read": 1}
+    lost = write(sample.docs, tmp_path / "x", format=format)
+    assert [doc.meta for doc in read(tmp_path / "x")] == [doc.meta for doc in sample.docs]
+    assert not any("meta" in reason for reason, _ in lost)
+
+
+def test_equivalences_of_brat_are_counted(tmp_path: Path) -> None:
+    _, lost = read_brat(tmp_path, TEXT, "T1\tPERSON 0 9\tMara Teel\n*\tEquiv T1 T2\n")
+    assert lost.counts == {"equivalence not read": 1}
+
+
+def test_other_xml_is_not_an_empty_corpus(read_sample: ReadSample) -> None:
+    with pytest.raises(CorpusError, match="this XML is not BioC: it begins with <article>"):
+        read_sample("<article><p>Mara</p></article>", name="x.xml")
+
+
+def test_bioc_attributes_cannot_replace_what_the_reader_collects(read_sample: ReadSample) -> None:
+    text = XML.replace("<passage>", '<passage infons="x" annotations="y" text="z">').replace(
+        '<location offset="0"', '<location id="3" offset="0"'
+    )
+    assert read_sample(text).surfaces() == [[("Mara Teel", "PERSON"), ("Halden", "PLACE")]]
+
+
+def test_bioc_annotations_of_the_document_after_a_gap_that_is_not_kept(read_sample: ReadSample) -> None:
+    """Their offsets are those of the file, where the second passage is 5,000 characters after the first."""
+    passages = [{"offset": 0, "text": "Mara Teel left."}, {"offset": 5_000, "text": "She left Halden."}]
+    entries = [annotation(0, 9, "PERSON", ""), annotation(5_009, 6, "PLACE", "")]
+    for entry in entries:
+        del entry["text"]
+    sample = read_sample({"documents": [{"id": "1", "passages": passages, "annotations": entries}]})
+    assert sample.surfaces() == [[("Mara Teel", "PERSON"), ("Halden", "PLACE")]]
+
+
+@pytest.mark.parametrize("name", ["pubtator", "bioc_json", "brat", "argilla"])
+def test_the_work_grows_with_the_number_of_annotations(name: str, tmp_path: Path) -> None:
+    """Also where all of them cover the text and say something else, or are discontinuous."""
+
+    def make(size: int) -> Path:
+        text = "a " * size
+        folder = tmp_path / str(size)
+        folder.mkdir(exist_ok=True)
+        file = folder / "x.json"
+        if name == "pubtator":
+            file.write_text(f"1|t|{text}\n" + f"1\t0\t{len(text)}\tb\tX\n" * size)
+        elif name == "brat":
+            file = folder / "x.ann"
+            (folder / "x.txt").write_text(text)
+            file.write_text(f"T1\tX 0 1;{2 * size - 2} {2 * size - 1}\ta a\n" * size)
+        elif name == "bioc_json":
+            places = [{"offset": 0, "length": 1}, {"offset": 6, "length": 1}]
+            entry = {"id": "1", "infons": {"type": "X"}, "text": "b", "locations": places}
+            passages = [{"offset": 0, "text": text, "annotations": [entry] * size}]
+            file.write_text(json.dumps({"documents": [{"id": "1", "passages": passages}]}))
+        else:
+            suggestions = {f"q{n}": {"value": [{"start": 0, "end": 1, "label": "X"}]} for n in range(size)}
+            row = {"id": "1", "fields": {"text": text}, "responses": {}, "suggestions": suggestions}
+            file.write_text(json.dumps([row]))
+        return file
+
+    assert_linear(make, lambda file: list(read(file, format=name)), 2_000)
+
+
+def test_lost_spans_of_a_long_text_do_not_fill_the_memory() -> None:
+    lost = Lost()
+    for _ in range(3):
+        lost.span(Document("1", "a" * 5_000), Span(0, 5_000, "X"), "lost")
+    assert [len(row.text) for row in lost.spans] == [1_000] * 3 and lost.spans[0].end == 5_000
+
+
+def test_fragments_of_brat_in_any_order(tmp_path: Path) -> None:
+    doc, _ = read_brat(tmp_path, TEXT, "T1\tPERSON 5 9;0 4\tMara Teel\n")
+    assert doc.spans == (Span(0, 9, "PERSON"),)
+
+
+def test_brat_leaves_nothing_readable_after_a_kill_and_the_next_run_removes_it(tmp_path: Path) -> None:
+    def docs() -> Any:
+        yield Document("1", "a")
+        [staging] = tmp_path.iterdir()
+        assert staging.stat().st_mode & 0o777 == 0o700
+        (staging / "new" / "left.txt").write_text("by a process that was killed")
+        shutil.copytree(staging, tmp_path / "kept")
+        yield Document("2", "b")
+
+    write(docs(), tmp_path / "out", format="brat")
+    shutil.rmtree(tmp_path / "out")
+    (tmp_path / "kept").rename(tmp_path / ".out.part")
+    write([Document("1", "a")], tmp_path / "out", format="brat")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["1.ann", "1.txt", "out"]

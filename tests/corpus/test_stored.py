@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from lacuner.corpus import stored
+from lacuner.corpus.jsonl import document_from_line
 from lacuner.corpus.stored import StoredDocuments, join_documents, open_documents, store_documents, treat_as_complete
 from lacuner.data import Document, Span, labels_of
 from lacuner.errors import CorpusError
@@ -47,6 +49,36 @@ def test_the_order_is_that_of_memory(run: int, tmp_path: Path, monkeypatch: pyte
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.name != ".lock"} == {0o600}, (
         "it is the users' text"
     )
+
+
+@pytest.mark.parametrize("size", [1, 3_000])
+def test_long_documents_are_sorted_and_read_a_few_at_a_time(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "RUN_BYTES", size)
+    monkeypatch.setattr(stored, "_READ_BYTES", size)
+    docs = store_documents(DOCS, tmp_path, "v1")
+    expected = sort_documents(DOCS)
+    front = [Document("a", "Halden"), Document("b", "Teel")]
+    blocks: list[int] = []
+
+    def decode(line: bytes) -> Document:
+        blocks[-1] += len(line)
+        return document_from_line(line)
+
+    read_lines = StoredDocuments._lines
+
+    def lines(own: StoredDocuments, numbers: Sequence[int]) -> Iterator[bytes]:
+        blocks.append(0)
+        return read_lines(own, numbers)
+
+    monkeypatch.setattr(stored, "document_from_line", decode)
+    monkeypatch.setattr(StoredDocuments, "_lines", lines)
+    assert list(docs) == expected
+    longest = int(np.diff(docs.offsets).max())
+    assert max(blocks) <= max(size, longest) and (len(blocks) == len(DOCS) if size == 1 else 1 < len(blocks) < 10)
+    assert list(join_documents(front, docs)) == [*front, *expected]
+    assert list(docs.take(np.arange(5, 30))) == expected[5:30]
 
 
 def test_documents_may_stay_in_order(tmp_path: Path) -> None:

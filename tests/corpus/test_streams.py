@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import os
 import sys
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,33 @@ def test_damaged_compressed_files_are_one_sentence(tmp_path: Path, ending: str) 
         with pytest.raises(CorpusError) as caught:
             list(read(path))
         assert "\n" not in str(caught.value)
+
+
+def xz_that_asks_for_memory(data: bytes, code: int) -> bytes:
+    """An xz stream whose header asks for a dictionary of another size: 40 stands for 4 GB."""
+    packed = bytearray(lzma.compress(data))
+    end = 12 + 4 * packed[12]  # of the block header, without its checksum
+    packed[packed.index(b"\x21\x01", 12) + 2] = code
+    packed[end : end + 4] = zlib.crc32(packed[12:end]).to_bytes(4, "little")
+    return bytes(packed)
+
+
+def test_issue_29_an_xz_file_cannot_ask_for_memory(tmp_path: Path) -> None:
+    """200 kB of line breaks filled as much memory as they unpacked to, up to 4 GB: the dictionary keeps all of them."""
+    path = tmp_path / "x.txt.xz"
+    path.write_bytes(xz_that_asks_for_memory(b"Mara left.\n", 28))  # 64 MiB, as xz -9
+    assert [doc.text for doc in read(path)] == ["Mara left."]
+    for code in (30, 40):
+        path.write_bytes(xz_that_asks_for_memory(b"Mara left.\n", code))
+        with pytest.raises(CorpusError, match="Memory usage limit exceeded"):
+            list(read(path))
+
+
+def test_joined_xz_files_are_read_to_the_end(tmp_path: Path) -> None:
+    """Also with the padding that the format allows between them and at the end."""
+    path = tmp_path / "x.txt.xz"
+    path.write_bytes(lzma.compress(b"Mara left.\n") + b"\0" * 4000 + lzma.compress(b"Teel came.\n") + b"\0" * 8)
+    assert [doc.text for doc in read(path)] == ["Mara left.", "Teel came."]
 
 
 def test_an_unfinished_compressed_file_is_not_left_behind(tmp_path: Path) -> None:

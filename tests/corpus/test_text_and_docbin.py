@@ -151,8 +151,9 @@ def test_issue_29_a_small_docbin_cannot_become_large(tmp_path: Path, monkeypatch
     for code in (b"\x80", b"\x90", b"\xc0"):
         data = zlib.compress(b"\xdd\x01\x80\x00\x00" + code * (24 << 20))
         (tmp_path / "x.spacy").write_bytes(data)
-        with pytest.raises(CorpusError, match="more than 1,000,000 objects"):
+        with pytest.raises(CorpusError, match="more than 1,000,000 objects") as caught:
             list(read(tmp_path / "x.spacy"))
+        assert caught.value.file == str(tmp_path / "x.spacy")
     (tmp_path / "x.spacy").write_bytes(zlib.compress(b"\0" * (97 << 20)))
     with pytest.raises(CorpusError, match="unpacks to more than 32 MiB"):
         list(read(tmp_path / "x.spacy"))

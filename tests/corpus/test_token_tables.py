@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lacuner.corpus import read, write
+from lacuner.corpus import parquet, read, write
 from lacuner.corpus.reader import ReadOptions
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
@@ -76,6 +76,8 @@ def test_webanno_as_inception_writes_it(tmp_path: Path) -> None:
         ("0-4", "0-99", "outside its sentence"),
         ("5-9", "1-9", "out of order"),
         ("1-2\t", "x\t", "not a token"),
+        ("Mara Teel left", "Nora Teel left", "the token 0-4 is 'Mara', but the text there is 'Nora'"),
+        ("#T_SP=webanno", "#T_SP=x|y\n" * 200 + "#T_SP=webanno", "more than 100 layers"),
     ],
 )
 def test_webanno_mistakes(read_sample: ReadSample, old: str, new: str, words: str) -> None:
@@ -89,6 +91,21 @@ def test_webanno_annotation_without_a_value_is_unsure(read_sample: ReadSample) -
     assert "PERSON" not in {span.label for span in doc.spans}
 
 
+def test_webanno_words_with_thousands_of_spans(tmp_path: Path) -> None:
+    """A format that repeats each span on each of its words must not turn kilobytes into gigabytes."""
+    spans = tuple(Span(0, 2 * number + 1, "X") for number in range(1_000))
+    lost = write([Document("1", "a " * 1_000, spans=spans)], tmp_path / "x.tsv", format="webanno")
+    assert lost.counts["more than 100 spans on one word"] == 900
+    [doc] = read(tmp_path / "x.tsv")
+    assert len(doc.spans) == 100 and set(doc.spans) < set(spans)
+
+
+def test_webanno_text_without_tokens_is_not_part_of_the_next_sentence(read_sample: ReadSample) -> None:
+    sample = read_sample(WEBANNO.replace("#Text=Mara", "#Text=Nothing.\n\n#Text=Mara"))
+    assert sample.docs[0].text == TEXT and sample.docs[0].words == WORDS
+    assert sample.lost.counts["sentence without tokens not read"] == 1
+
+
 def test_webanno_labels_with_backslashes_and_marks(tmp_path: Path) -> None:
     labels = ("A\\", "B|[1]", "C->_*;", "\\")
     spans = tuple(Span(5 * i, 5 * i + 4, label) for i, label in enumerate(labels))
@@ -97,6 +114,30 @@ def test_webanno_labels_with_backslashes_and_marks(tmp_path: Path) -> None:
     )
     [doc] = read(tmp_path / "x.tsv")
     assert {span.key for span in doc.spans} == {*[span.key for span in spans], (0, 9, "\\|")}
+
+
+@pytest.mark.parametrize("name", ["webanno", "conllu", "pubtator"])
+def test_paragraphs_end(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file cannot hold a sentence, or a document, that fills the memory."""
+    line = {
+        "webanno": "#FORMAT=WebAnno TSV 3.3\n#T_SP=a.NamedEntity|value\n\n1-1\t0-1\ta\t_\t\n",
+        "conllu": "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n",
+        "pubtator": "1|t|a\n",
+    }[name]
+    (tmp_path / "x").write_text(line + f"{line.splitlines()[-1]}\n" * 1_000)
+    monkeypatch.setattr("lacuner.corpus.reader.MAX_LINES", 1_000)
+    with pytest.raises(CorpusError, match=r"more than 1,000 lines or .* without a blank line"):
+        list(read(tmp_path / "x", format=name))
+    monkeypatch.undo()
+    monkeypatch.setattr("lacuner.corpus.reader.MAX_TEXT", 1_000)
+    with pytest.raises(CorpusError, match="or 1,000 characters without a blank line"):
+        list(read(tmp_path / "x", format=name))
+
+
+def test_metadata_of_conllu_has_the_order_of_the_file(read_sample: ReadSample) -> None:
+    comments = "".join(f"# key{n} = {n}\n" for n in range(20))
+    [doc, *_] = read_sample(comments + CONLLU, format="conllu").docs
+    assert list(doc.meta)[:20] == [f"key{n}" for n in range(20)]
 
 
 CONLLU = """# newdoc id = d1
@@ -207,6 +248,7 @@ def test_integer_tags_without_names(tmp_path: Path) -> None:
     [
         ["train/data-00000-of-00001.arrow", "test/data-00000-of-00001.arrow"],
         ["data/train-00000-of-00001.parquet", "data/test-00000-of-00001.parquet"],
+        ["train.parquet", "test.parquet"],
     ],
 )
 def test_a_folder_with_splits(tmp_path: Path, names: list[str]) -> None:
@@ -218,6 +260,26 @@ def test_a_folder_with_splits(tmp_path: Path, names: list[str]) -> None:
     assert [doc.id for doc in read(tmp_path, options=ReadOptions(split="test"))] == ["1"]
     with pytest.raises(CorpusError, match="no split 'dev'"):
         list(read(tmp_path, options=ReadOptions(split="dev")))
+
+
+def test_a_small_parquet_file_cannot_become_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """550 bytes took 800 MB: all rows refer to one long text."""
+    import pyarrow
+    import pyarrow.parquet
+
+    texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 300), pyarrow.array(["ab " * (1 << 18)]))
+    pyarrow.parquet.write_table(
+        pyarrow.table({"text": texts}), tmp_path / "x.parquet", compression="zstd", store_schema=False
+    )
+    monkeypatch.setattr(parquet, "MAX_BATCH", 4 << 20)
+    pool = pyarrow.system_memory_pool()
+    before = pyarrow.default_memory_pool()
+    pyarrow.set_memory_pool(pool)
+    try:
+        assert len(next(iter(read(tmp_path / "x.parquet"))).text) == 3 << 18
+        assert pool.max_memory() < 32 << 20
+    finally:
+        pyarrow.set_memory_pool(before)
 
 
 def test_columns_of_argilla_in_parquet(tmp_path: Path) -> None:
@@ -252,3 +314,39 @@ def test_lost_is_empty_for_our_own_parquet(tmp_path: Path) -> None:
     lost = write(docs, tmp_path / "x.parquet")
     assert list(read(tmp_path / "x.parquet")) == docs
     assert isinstance(lost, Lost) and not len(lost)
+
+
+def test_names_of_the_tags_under_another_key(tmp_path: Path) -> None:
+    row = {"tokens": ["Mara", "left"], "fine_ner_tags": [1, 0]}
+    write_table(tmp_path / "x.parquet", [row], {"fine_ner_tags": TAGS["ner_tags"]})
+    lost = Lost()
+    [doc] = read(tmp_path / "x.parquet", lost=lost)
+    assert not doc.spans and lost.counts == {
+        "`fine_ner_tags` has one value per word, and is not read: --tag-field reads tags": 1
+    }
+    [doc] = read(tmp_path / "x.parquet", options=ReadOptions(tag_field="fine_ner_tags"))
+    assert doc.spans == (Span(0, 4, "PER"),)
+
+
+def test_spacy2_pairs_one_per_line(read_sample: ReadSample) -> None:
+    sample = read_sample([TEXT, {"entities": [[0, 9, "PERSON"]]}], ["Nobody.", {"entities": []}])
+    assert sample.format == "spacy2" and [doc.spans for doc in sample.docs] == [(NAME,), ()]
+
+
+@pytest.mark.parametrize(
+    ("misc", "reason"),
+    [
+        ("Entity=(person-1)", "Entity in MISC not read: only NER is"),
+        ("B-PER", "tag without NER= in MISC not read: --format conll --token-column 1 reads it"),
+    ],
+)
+def test_conllu_with_entities_in_another_form(read_sample: ReadSample, misc: str, reason: str) -> None:
+    sample = read_sample("1\tMara" + "\t_" * 7 + f"\t{misc}\n", name="x.conllu")
+    assert sample.format == "conllu" and sample.lost.counts == {reason: 1}
+
+
+def test_conllu_with_bare_labels(read_sample: ReadSample) -> None:
+    line = "1\tMara" + "\t_" * 7 + "\tNER=PER\n"
+    with pytest.raises(CorpusError, match="for bare labels, use --scheme IO"):
+        read_sample(line)
+    assert read_sample(line, scheme="IO").surfaces() == [[("Mara", "PER")]]

@@ -45,5 +45,5 @@ def apply_judgements(doc: Document, judgements: Sequence[Judgement], lost: Lost)
     doc.rejected = sort_spans(span for key, span in rejected.items() if key not in accepted)
     open_keys = (unsure.keys() - accepted.keys() - rejected.keys()) | disputed
     doc.unsure = sort_spans(accepted.get(key) or unsure[key] for key in open_keys)
-    said = {judgement.complete for judgement in judgements}
-    doc.complete = True if True in said else False if False in said else None
+    answers = {judgement.complete for judgement in judgements}
+    doc.complete = True if True in answers else False if False in answers else None

@@ -1,4 +1,4 @@
-"""Argilla: records with a span question (2.x), their columns as a data set, and token classification records (1.x).
+"""Argilla: records with a span question (2.x and 1.x) or their columns in a data set, and token classification (1.x).
 
 A submitted response (2.x) or a validated record (1.x) is complete. A draft has spans but is not complete. A discarded
 response says nothing, which is not the same as no entities. Without responses, the suggestion is read: spans with
@@ -23,6 +23,7 @@ from lacuner.corpus.json_rows import (
     write_array,
     write_lines,
 )
+from lacuner.corpus.json_stream import parse_json
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.corpus.words import find_words, split_words, word_texts
@@ -35,6 +36,9 @@ PLACEHOLDER_USER = "00000000-0000-0000-0000-000000000000"
 """The user of the responses that we write: Argilla refuses a response without one."""
 _AGENTS = {"prediction_agent", "annotation_agent"}
 _V1_KEYS = {"id", "text", "tokens", "prediction", "annotation", "metadata", "status", "vectors", "metrics"} | _AGENTS
+_FEEDBACK = "-suggestion-metadata"
+"""The column of each question that is unique to the feedback data sets of Argilla 1.x."""
+_COLUMNS = (".suggestion", ".responses", _FEEDBACK)
 _V2_KEYS = {"id", "_server_id", "fields", "metadata", "suggestions", "responses", "vectors", "status"}
 
 
@@ -44,7 +48,7 @@ def is_argilla(row: Any) -> bool:
         return False
     if isinstance(row.get("fields"), dict) and ("responses" in row or "suggestions" in row):
         return True
-    return _is_v1(row) or any(isinstance(key, str) and key.endswith((".suggestion", ".responses")) for key in row)
+    return _is_v1(row) or any(isinstance(key, str) and key.endswith(_COLUMNS) for key in row)
 
 
 def _is_v1(row: dict[str, Any]) -> bool:
@@ -62,7 +66,9 @@ def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Doc
     """A document from a record of whichever version."""
     if isinstance(row.get("fields"), dict):
         return _record(row, number, file)
-    if any(isinstance(key, str) and key.endswith((".suggestion", ".responses")) for key in row):
+    if any(isinstance(key, str) and key.endswith(_FEEDBACK) for key in row):
+        return _record(_from_feedback(row), number, file)
+    if any(isinstance(key, str) and key.endswith(_COLUMNS) for key in row):
         return _record(_from_columns(row), number, file)
     return _record_v1(row, number, file)
 
@@ -71,13 +77,15 @@ def _record(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     fields = get(row, "fields", dict, {})
     texts = [key for key, value in fields.items() if isinstance(value, str)]
     key = file.options.text_field or ("text" if "text" in fields or len(texts) != 1 else texts[0])
-    doc = Document(new_id(row.get("id"), number), get_text(fields, file, key), meta=get(row, "metadata", dict, {}))
+    doc = Document(
+        new_id(row.get("id"), file.number_id(number)), get_text(fields, file, key), meta=get(row, "metadata", dict, {})
+    )
     doc.meta = {**{name: value for name, value in fields.items() if name != key}, **doc.meta}
     count_unread(row, _V2_KEYS, file.lost)
     judgements: list[Judgement] = []
     for name, responses in get(row, "responses", dict, {}).items():
         for response in responses if isinstance(responses, list) else [responses]:
-            value = response.get("value") if isinstance(response, dict) else None
+            value = _entries(response.get("value")) if isinstance(response, dict) else None
             status = response.get("status") if isinstance(response, dict) else None
             if status == "discarded":
                 file.lost.count("discarded response not read")
@@ -87,12 +95,16 @@ def _record(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
                 judgements.append(Judgement(_spans(value, name), complete=submitted))
             else:
                 file.lost.count(f"response to another question, `{str(name)[:40]}`, not read")
+    suggestions = get(row, "suggestions", dict, {})
     if judgements:
         apply_judgements(doc, judgements, file.lost)
+        values = [suggestion.get("value") for suggestion in suggestions.values() if isinstance(suggestion, dict)]
+        file.lost.count("suggestion not read: the record has a response", len([*filter(None, values)]))
         return doc
     doc.complete = False
-    for name, suggestion in get(row, "suggestions", dict, {}).items():
-        value = suggestion.get("value") if isinstance(suggestion, dict) else None
+    suggested: list[Span] = []
+    for name, suggestion in suggestions.items():
+        value = _entries(suggestion.get("value")) if isinstance(suggestion, dict) else None
         if not _is_spans(value):
             file.lost.count(f"suggestion for another question, `{str(name)[:40]}`, not read", value is not None)
             continue
@@ -105,7 +117,8 @@ def _record(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
         elif type(scores) in (int, float):
             score = new_score(scores, name)
             spans = tuple([span._replace(score=score if span.score is None else span.score) for span in spans])
-        doc.spans += tuple([span._replace(source=agent if isinstance(agent, str) else None) for span in spans])
+        suggested += [span._replace(source=agent if isinstance(agent, str) else None) for span in spans]
+    doc.spans = tuple(suggested)
     return doc
 
 
@@ -113,7 +126,7 @@ def _from_columns(row: dict[str, Any]) -> dict[str, Any]:
     """A row of `to_datasets`, whose keys are `QUESTION.responses` and the like, as a record."""
     record: dict[str, Any] = {"fields": {}, "responses": {}, "suggestions": {}, "metadata": {}}
     questions = {key.rpartition(".")[0] for key in row if key.endswith((".suggestion", ".responses"))}
-    for name in questions:
+    for name in sorted(questions):
         values = row.get(f"{name}.responses") or []
         states = row.get(f"{name}.responses.status") or [None] * len(values)
         if not isinstance(values, list) or not isinstance(states, list):
@@ -133,26 +146,48 @@ def _from_columns(row: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
+def _from_feedback(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a feedback data set of Argilla 1.x, whose keys are `QUESTION-suggestion` and the like, as a record."""
+    record: dict[str, Any] = {"id": row.get("external_id"), "fields": {}, "responses": {}, "suggestions": {}}
+    metadata = row.get("metadata")
+    record["metadata"] = parse_json(metadata) if isinstance(metadata, str) else metadata
+    others = set(row) - {"external_id", "metadata", "vectors"}
+    for key in [key for key in row if key.endswith(_FEEDBACK)]:
+        name = key.removesuffix(_FEEDBACK)
+        others -= {name, key, f"{name}-suggestion"}
+        record["responses"][name] = row.get(name) or []
+        record["suggestions"][name] = {**get(row, key, dict, {}), "value": row.get(f"{name}-suggestion")}
+    record["fields"] = {key: row[key] for key in row if key in others}
+    return record
+
+
+def _entries(value: Any) -> Any:
+    """A list of objects; data sets have an object of lists instead, one for each key."""
+    if isinstance(value, dict) and value and all(isinstance(column, list) for column in value.values()):
+        return [dict(zip(value, entry, strict=False)) for entry in zip(*value.values(), strict=False)]
+    return value
+
+
 def _record_v1(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     text = get_text(row, file)
     tokens = get(row, "tokens", list, [])
     if not all(isinstance(token, str) and token for token in tokens):
         raise CorpusError("`tokens` must be a list of words, none of them empty")
-    doc = Document(new_id(row.get("id"), number), text, meta=get(row, "metadata", dict, {}))
+    doc = Document(new_id(row.get("id"), file.number_id(number)), text, meta=get(row, "metadata", dict, {}))
     doc.words = find_words(text, [token for token in tokens if token.strip()]) if tokens else None
     doc.meta = {**count_unread(row, _V1_KEYS | {text_key(file)}, file.lost), **doc.meta}
-    annotation = get(row, "annotation", list, None)
+    annotation, prediction = get(row, "annotation", list, None), get(row, "prediction", list, [])
     status = row.get("status")
     if status == "Discarded":
         file.lost.count("discarded record: its annotation is not read")
         doc.complete = False
     elif annotation is not None:
         doc.spans = _spans(annotation, "annotation")
+        file.lost.count("prediction not read: the record has an annotation", bool(prediction))
         doc.complete = status == "Validated" if status is not None else None
     else:
         agent = get(row, "prediction_agent", str, None)
-        predicted = _spans(get(row, "prediction", list, []), "prediction")
-        doc.spans = tuple([span._replace(source=agent) for span in predicted])
+        doc.spans = tuple([span._replace(source=agent) for span in _spans(prediction, "prediction")])
         doc.complete = False
     return doc
 

@@ -5,6 +5,7 @@ text of an annotation tells which. XML is parsed by expat, and a file that decla
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,16 +13,21 @@ from xml.parsers import expat
 
 from lacuner.corpus.json_rows import as_object, finish_document, get, new_id, new_score, read_documents, show, to_json
 from lacuner.corpus.offsets import OffsetTable
+from lacuner.corpus.pubtator import identifiers_of
 from lacuner.corpus.reader import MAX_TEXT, CorpusFile
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.unwritten import count_unwritten
+from lacuner.corpus.xml_stream import MAX_DEPTH, feed_parser
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 
 MAX_GAP = 1_000
 """Characters between two passages, at most; after a larger gap their offsets are not kept."""
+MAX_ELEMENTS = 1_000_000
+"""XML elements of a document, at most: an annotation has about six."""
 _NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Compiled when it is used: at import it would slow down `lacuner --help`."""
+_SPAN_INFONS = {"type", "identifier", "score", "source"}
 _CONTAINERS = {"document", "passage", "sentence", "annotation", "relation"}
 
 
@@ -71,28 +77,33 @@ class _Parser:
         self._open: list[tuple[str, dict[str, Any]]] = []  # containers around the current element
         self._text: list[str] = []
         self._key, self._size, self._line = "", 0, 1
+        self._depth = self._elements = 0
+        self._is_bioc = False
         self._documents: list[tuple[int, dict[str, Any]]] = []
 
     def read(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        try:
-            for data in self._file.read_chunks():
-                self._expat.Parse(data, not data)
-                yield from self._documents
-                self._documents = []
-        except expat.ExpatError as error:
-            raise self._file.error(f"this is not XML: {expat.errors.messages[error.code]}", error.lineno) from error
+        for _ in feed_parser(self._expat, self._file.read_chunks(), self._file.error):
+            yield from self._documents
+            self._documents = []
 
     def _refuse_entity(self, *_: Any) -> None:
         raise self._file.error("this file declares entities, which BioC does not need: remove the declarations")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._text = []
+        if not self._is_bioc and tag not in ("collection", "document"):
+            raise self._file.error(f"this XML is not BioC: it begins with <{tag[:40]}>, not with <collection>")
+        self._is_bioc = True
+        self._depth += 1
+        self._elements += 1
+        if len(self._open) > 10 or self._depth > MAX_DEPTH:
+            raise self._file.error("elements are nested too deeply", self._expat.CurrentLineNumber)
+        if self._open and self._elements > MAX_ELEMENTS:
+            raise self._file.error(f"this document has more than {MAX_ELEMENTS:,} elements", self._line)
         if tag in _CONTAINERS and (self._open or tag == "document"):
-            if len(self._open) > 10:
-                raise self._file.error("elements are nested too deeply", self._expat.CurrentLineNumber)
-            self._open.append((tag, {"infons": {}, **attributes}))
+            self._open.append((tag, {"infons": {}, "id": attributes.get("id")}))
             if tag == "document":
-                self._size, self._line = 0, self._expat.CurrentLineNumber
+                self._size, self._elements, self._line = 0, 0, self._expat.CurrentLineNumber
         elif tag == "infon":
             self._key = attributes.get("key", "")
         elif tag == "location" and self._open:
@@ -105,6 +116,7 @@ class _Parser:
             raise self._file.error(f"this document is longer than {MAX_TEXT:,} characters", self._line)
 
     def _end(self, tag: str) -> None:
+        self._depth -= 1
         if not self._open:
             return
         values = self._open[-1][1]
@@ -130,7 +142,7 @@ class _Part(NamedTuple):
 
 
 def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
-    doc = Document(new_id(row.get("id"), number), "", meta=dict(get(row, "infons", dict, {})))
+    doc = Document(new_id(row.get("id"), file.number_id(number)), "", meta=dict(get(row, "infons", dict, {})))
     passages = _objects(row, "passages")
     sentences = [sentence for passage in passages for sentence in _objects(passage, "sentences")]
     for values in (row, *passages, *sentences):
@@ -149,17 +161,22 @@ def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
             raise CorpusError(f"this document is longer than {MAX_TEXT:,} characters")
     doc.text = "".join(texts)
     spans: list[Span] = []
-    for part in parts:
-        table = OffsetTable(get(part.values, "text", str, ""))
+    unsure: list[Span] = []
+    tables = [OffsetTable(get(part.values, "text", str, "")) for part in parts]
+    for part, table in zip(parts, tables, strict=True):
         # a passage with text may have sentences as well, which repeat the text and have annotations of their own
         for values in (part.values, *_objects(part.values, "sentences")):
             for annotation in _objects(values, "annotations"):
-                spans += _spans(annotation, doc, part, table, file.lost)
-    table, whole = OffsetTable(doc.text), _Part(row, 0, 0)
+                spans += _spans(annotation, doc, part, table, unsure, file.lost)
+    if all(part.start == part.offset for part in parts):
+        parts, tables = [_Part(row, 0, 0)], [OffsetTable(doc.text)]
+    by_offset = sorted(zip(parts, tables, strict=True), key=lambda pair: pair[0].offset)
     for values in (row, *[passage for passage in passages if not _has_text(passage)]):
         for annotation in _objects(values, "annotations"):
-            spans += _spans(annotation, doc, whole, table, file.lost)
-    doc.spans = tuple(spans)
+            first = min((place[0] for place in _places(annotation)), default=0)
+            at = bisect_right(by_offset, first, key=lambda pair: pair[0].offset)
+            spans += _spans(annotation, doc, *by_offset[max(at - 1, 0)], unsure, file.lost)
+    doc.spans, doc.unsure = tuple(spans), tuple(unsure)
     return doc
 
 
@@ -188,21 +205,28 @@ def _number(value: Any) -> int:
     raise CorpusError(f"an offset or length must be a whole number, not {show(value)}")
 
 
-def _spans(annotation: dict[str, Any], doc: Document, part: _Part, table: OffsetTable, lost: Lost) -> list[Span]:
+def _places(annotation: dict[str, Any]) -> list[tuple[int, int]]:
+    """Offset and length of each location of an annotation."""
+    locations = _objects(annotation, "locations")
+    return [(_number(location.get("offset")), _number(location.get("length"))) for location in locations]
+
+
+def _spans(
+    annotation: dict[str, Any], doc: Document, part: _Part, table: OffsetTable, unsure: list[Span], lost: Lost
+) -> list[Span]:
     """The span of an annotation in a part of a document; `table` is of the text of this part."""
     infons = get(annotation, "infons", dict, {})
     label = infons.get("type")
     if not isinstance(label, str) or not label:
         raise CorpusError(f"an annotation has no infon `type`, which is its label: {show(infons)}")
-    locations = _objects(annotation, "locations")
-    places = [(_number(location.get("offset")), _number(location.get("length"))) for location in locations]
+    places = _places(annotation)
     if len(places) != 1:
         lost.count("annotation without a location not read", not places)
         if places:
             low, high = min(place[0] for place in places), max(sum(place) for place in places)
             span = Span(low - part.offset + part.start, high - part.offset + part.start, label)
             lost.span(doc, span, "discontinuous span not read; the text around it became unsure")
-            doc.unsure += (span,)
+            unsure.append(span)
         return []
     first = places[0][0] - part.offset
     last = first + places[0][1]
@@ -218,19 +242,25 @@ def _spans(annotation: dict[str, Any], doc: Document, part: _Part, table: Offset
         number = None
         lost.count("score not read: it is not a number")
     source = infons.get("source")
-    start = part.start
-    return [Span(first + start, last + start, label, number, source if isinstance(source, str) else None)]
+    start, end = first + part.start, last + part.start
+    identifiers = doc.meta.setdefault("identifiers", []) if infons.get("identifier") else None
+    if isinstance(identifiers, list):
+        identifiers.append([start, end, str(infons["identifier"])])
+    lost.count("other infons of an annotation not read", not infons.keys() <= _SPAN_INFONS)
+    return [Span(start, end, label, number, source if isinstance(source, str) else None)]
 
 
 def _infons(doc: Document, lost: Lost) -> dict[str, str]:
     infons = {key: value for key, value in doc.meta.items() if isinstance(value, str) and key}
-    lost.count("meta not written: only strings are", len(doc.meta) - len(infons))
+    lost.count("meta not written: only strings are", len(doc.meta) - len(infons) - bool(identifiers_of(doc)))
     return infons
 
 
 def _annotations(doc: Document) -> Iterator[dict[str, Any]]:
+    identifiers = identifiers_of(doc)
     for number, span in enumerate(doc.spans):
-        infons = {"type": span.label, "score": None if span.score is None else repr(span.score), "source": span.source}
+        infons = {"type": span.label, "identifier": identifiers.get(span[:2])}
+        infons |= {"score": None if span.score is None else repr(span.score), "source": span.source}
         yield {
             "id": str(number),
             "infons": {key: value for key, value in infons.items() if value is not None},

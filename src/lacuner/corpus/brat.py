@@ -4,15 +4,13 @@ brat splits a span at line breaks; such parts are joined again. Other discontinu
 counted as lost, as are relations, events, attributes and notes.
 """
 
-import os
 import re
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 from lacuner.atomic import STANDARD_STREAM, atomic_write
+from lacuner.corpus.intervals import IntervalSet
 from lacuner.corpus.json_rows import finish_document
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.reader import CorpusFile
@@ -21,7 +19,15 @@ from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 
 _TEXT_BOUND = re.compile(r"T\S*\t(\S+) (\d{1,12} \d{1,12}(?:;\d{1,12} \d{1,12})*)(?:\t(.*))?", re.DOTALL)
-_KINDS = {"R": "relation", "E": "event", "A": "attribute", "M": "attribute", "N": "normalisation", "#": "note"}
+_KINDS = {
+    "R": "relation",
+    "E": "event",
+    "A": "attribute",
+    "M": "attribute",
+    "N": "normalisation",
+    "#": "note",
+    "*": "equivalence",
+}
 _WRITABLE_NAME = re.compile(r"[\w-][\w.-]{0,99}")
 
 
@@ -60,6 +66,8 @@ def read_brat(file: CorpusFile) -> Iterator[Document]:
 def _read_annotation(doc: Document, file: CorpusFile) -> None:
     table = OffsetTable(doc.text)
     spans: list[Span] = []
+    unsure: list[Span] = []
+    tokens: IntervalSet | None = None
     for block in file.read_blocks():
         for number, line in enumerate(block.lines, block.first):
             if not line.strip():
@@ -70,14 +78,15 @@ def _read_annotation(doc: Document, file: CorpusFile) -> None:
             match = _TEXT_BOUND.fullmatch(line)
             if match is None:
                 raise file.error(f"this is not a span of brat (T1<TAB>LABEL START END<TAB>text): {line[:60]!r}", number)
-            places = [tuple(map(int, part.split())) for part in match[2].split(";")]
-            start, end = places[0][0], places[-1][1]
-            gaps = [doc.text[left[1] : right[0]] for left, right in pairwise(places)]
-            if any(gap.strip() for gap in gaps):
+            places = sorted(tuple(map(int, part.split())) for part in match[2].split(";"))
+            start, end = places[0][0], max(place[1] for place in places)
+            if len(places) > 1 and tokens is None:
+                tokens = IntervalSet(match.span() for match in re.finditer(r"\S+", doc.text))
+            if any(tokens is not None and tokens.overlaps(left[1], right[0]) for left, right in pairwise(places)):
                 file.lost.span(
                     doc, Span(start, end, match[1]), "discontinuous span not read; the text around it became unsure"
                 )
-                doc.unsure += (Span(start, end, match[1]),)
+                unsure.append(Span(start, end, match[1]))
                 continue
             try:
                 start, end, unit = table.locate(start, end, match[3])
@@ -85,27 +94,25 @@ def _read_annotation(doc: Document, file: CorpusFile) -> None:
                 raise file.error(error.problem, number) from error
             file.lost.count("offset corrected by the span's text", unit is not None)
             spans.append(Span(start, end, match[1]))
-    doc.spans = tuple(spans)
+    doc.spans, doc.unsure = tuple(spans), tuple(unsure)
 
 
 def write_brat(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
     """Write a new folder; it appears when all of it is written."""
+    from lacuner.processes import atomic_folder  # late: it loads multiprocessing
+
     if path == STANDARD_STREAM:
         raise CorpusError("brat's format is a folder: it cannot be written to standard output")
     try:
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise CorpusError("brat's files are written to a new folder: choose a name that is not taken", file=path)
-        part = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
-        try:
-            part.mkdir(parents=True)
-            taken: set[str] = set()
-            for number, doc in enumerate(docs, 1):
-                _write_pair(doc, part / _name(doc, number, taken, lost), lost)
-            os.replace(part, path)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+        taken_already = path.exists() and (not path.is_dir() or any(path.iterdir()))
     except OSError as error:
         raise CorpusError(f"cannot write this folder: {error.strerror or error}", file=path) from error
+    if taken_already:
+        raise CorpusError("brat's files are written to a new folder: choose a name that is not taken", file=path)
+    with atomic_folder(path) as part:
+        taken: set[str] = set()
+        for number, doc in enumerate(docs, 1):
+            _write_pair(doc, part / _name(doc, number, taken, lost), lost)
 
 
 def _name(doc: Document, number: int, taken: set[str], lost: Lost) -> str:
@@ -121,8 +128,8 @@ def _name(doc: Document, number: int, taken: set[str], lost: Lost) -> str:
 
 def _numbered(number: int) -> Iterator[str]:
     yield f"{number:06d}"
-    for again in range(1_000_000):
-        yield f"{number:06d}-{again}"
+    for attempt in range(1_000_000):
+        yield f"{number:06d}-{attempt}"
 
 
 def _write_pair(doc: Document, stem: Path, lost: Lost) -> None:

@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from itertools import combinations
 from typing import NamedTuple
 
+from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.reader import span_problem
 from lacuner.corpus.words import words_of, words_touching
 from lacuner.data import Document, Span, Where
@@ -142,6 +143,15 @@ def span_problems(doc: Document) -> Iterator[tuple[str, Span, str]]:
     """Problems of a document's spans: kind, span, message."""
     words = words_of(doc)
     starts, ends = {start for start, _ in words}, {end for _, end in words}
+    table = OffsetTable(doc.text)
+
+    def unit_hint(span: Span) -> str:
+        """Which `--offsets` would put a span on words."""
+        for unit, first, last in table.other_units(span.start, span.end):
+            if first in starts and last in ends:
+                return f"; with --offsets {unit} it is {doc.text[first:last][:60]!r}"
+        return ""
+
     for state in ("spans", "rejected", "unsure"):
         usable = []
         spans: tuple[Span, ...] = getattr(doc, state)
@@ -150,15 +160,19 @@ def span_problems(doc: Document) -> Iterator[tuple[str, Span, str]]:
             name = f"{span.label or 'span'} {span.start}-{span.end} {text!r}"
             impossible = span_problem(doc.text, span)
             if impossible:
-                yield "empty" if span.start == span.end else "outside", span, f"{name}: {impossible}"
+                yield "empty" if span.start == span.end else "outside", span, f"{name}: {impossible}{unit_hint(span)}"
                 continue
             if doc.text[span.start].isspace() or doc.text[span.end - 1].isspace():
-                yield "whitespace", span, f"{name} begins or ends with white space"
+                yield "whitespace", span, f"{name} begins or ends with white space{unit_hint(span)}"
             elif span.start not in starts or span.end not in ends:
                 first, last = words_touching(words, span.start, span.end)
                 near = [doc.text[start:end] for start, end in words[first : min(last, first + 20)]]
                 touched = f"the words are {near}"[:200]
-                yield "misaligned", span, f"{name} does not begin and end at a word boundary: {touched}"
+                yield (
+                    "misaligned",
+                    span,
+                    f"{name} does not begin and end at a word boundary: {touched}{unit_hint(span)}",
+                )
             usable.append((span, name))
         yield from _pair_problems(usable, state)
 

@@ -76,7 +76,7 @@ def read_conll(file: CorpusFile) -> Iterator[Document]:
         number += 1
         meta = {"document": document} if document else {}
         where = Where(str(file.path), numbers[0], line_per_word=True)
-        yield Document(id=str(number), text=text, words=words, spans=spans, meta=meta, where=where)
+        yield Document(id=file.number_id(number), text=text, words=words, spans=spans, meta=meta, where=where)
 
 
 def _spans(
@@ -187,9 +187,20 @@ def _detect_layout(file: CorpusFile) -> Layout:
             sentences.append([])
     labels = {tag for tags in sentences for tag in tags} - {"O"}
     bare = bool(labels) and not any(map(tagging.is_tag, labels))
+    if bare and options.scheme is None and options.tag_column == -1:
+        _refuse_tags_elsewhere([row for row in split(no_comments) if len(row) == width], token, tag, file)
     usable = [tags for tags in sentences if all(map(tagging.is_tag, tags))]
     scheme = options.scheme or ("IO" if bare else tagging.guess_scheme(usable))
     return Layout(separator, width, token, tag, scheme, bare)
+
+
+def _refuse_tags_elsewhere(rows: list[list[str]], token: int, tag: int, file: CorpusFile) -> None:
+    """Refuse to read bare labels from a column if another one has tags."""
+    for number, column in enumerate(zip(*rows, strict=True)):
+        tags = sum(map(tagging.is_tag, column))
+        if number != tag and 2 * tags > len(column) and any(cell != "O" and tagging.is_tag(cell) for cell in column):
+            advice = f"--tag-column {number}" + (f" --token-column {tag}" if number == token else "")
+            raise file.error(f"the tags are in column {number}, counted from 0, not in column {tag}: give {advice}")
 
 
 def has_tags(file: CorpusFile) -> bool:
@@ -256,9 +267,9 @@ def to_tags(doc: Document, lost: Lost, scheme: str) -> tuple[list[str], list[str
     for (_, end, label), (start, _, other) in pairwise(chunks) if scheme == "IO" else ():
         if end == start and label == other:
             lost.count("spans that touch become one in IO")
-    if doc.rejected or doc.unsure:
-        lost.count("rejected span not written", len(doc.rejected))
-        lost.count("unsure span not written", len(doc.unsure))
+    for state, others in (("rejected", doc.rejected), ("unsure", doc.unsure)):
+        for span in others:
+            lost.span(doc, span, f"{state} span not written")
     lost.count("complete or not: not written", doc.complete is not None)
     return tokens, tagging.encode(chunks, len(tokens), scheme)
 

@@ -17,6 +17,8 @@ from lacuner.data import Document, Lost, Span, Where, Words
 from lacuner.errors import CorpusError
 
 _ID = re.compile(r"\d+(?:([-.])(\d+))?")
+_OTHER_KEYS = {"Entity", "Entities", "Ner", "ner", "NE", "Name"}
+"""Keys of MISC under which others write entities, such as the brackets of CorefUD."""
 
 
 class _Word(NamedTuple):
@@ -39,19 +41,8 @@ def is_conllu(file: CorpusFile) -> bool:
 
 def read_conllu(file: CorpusFile) -> Iterator[Document]:
     """Sentences as documents."""
-    lines: list[str] = []
-    first = number = 0
-    for block in file.read_blocks():
-        for line_number, line in enumerate(block.lines, block.first):
-            if line.strip():
-                first = first if lines else line_number
-                lines.append(line)
-            elif lines:
-                number += 1
-                yield from _read_sentence(lines, first, number, file)
-                lines = []
-    if lines:
-        yield from _read_sentence(lines, first, number + 1, file)
+    for number, (first, lines) in enumerate(file.read_paragraphs(), 1):
+        yield from _read_sentence(lines, first, number, file)
 
 
 def _read_sentence(lines: list[str], first: int, number: int, file: CorpusFile) -> Iterator[Document]:
@@ -60,12 +51,17 @@ def _read_sentence(lines: list[str], first: int, number: int, file: CorpusFile) 
         tokens = list(_words([line for line in lines if not line.startswith("#")], file))
         text, words = _text(tokens, comments.get("text"))
         tags = [token.tag for token in tokens]
+        if file.options.scheme == "IO" and not all(map(tagging.is_tag, tags)):
+            tags = [tag if tag == "O" else f"I-{tag}" for tag in tags]
+        for tag in tags:
+            if not tagging.is_tag(tag):
+                raise CorpusError(tagging.not_a_tag(tag))
         spans = [Span(words[i][0], words[j - 1][1], label) for i, j, label in tagging.decode(tags)]
     except CorpusError as error:
         file.report(file.error(error.problem, first))
         return
-    meta = {key.replace("newdoc id", "document"): comments[key] for key in comments.keys() - {"text", "sent_id"}}
-    id_ = comments.get("sent_id") or str(number)
+    meta = {key.replace("newdoc id", "document"): comments[key] for key in comments if key not in ("text", "sent_id")}
+    id_ = comments.get("sent_id") or file.number_id(number)
     yield Document(id_, text, words, tuple(spans), meta=meta, where=Where(str(file.path), first))
 
 
@@ -92,10 +88,13 @@ def _words(lines: list[str], file: CorpusFile) -> Iterator[_Word]:
             continue
         inside = int(match[2]) if match[1] == "-" else 0
         misc = dict(part.partition("=")[::2] for part in row[9].split("|"))
-        tag = misc.get("NER") or "O"
-        if not tagging.is_tag(tag):
-            raise CorpusError(tagging.not_a_tag(tag))
-        yield _Word(row[1], tag, misc.get("SpaceAfter") != "No")
+        for key in misc.keys() & _OTHER_KEYS:
+            file.lost.count(f"{key} in MISC not read: only NER is")
+        if tagging.is_tag(row[9]):
+            file.lost.count(
+                "tag without NER= in MISC not read: --format conll --token-column 1 reads it", row[9] != "O"
+            )
+        yield _Word(row[1], misc.get("NER") or "O", misc.get("SpaceAfter") != "No")
 
 
 def _text(tokens: list[_Word], text: str | None) -> tuple[str, Words]:

@@ -60,7 +60,8 @@ def read_docbin(file: CorpusFile) -> Iterator[Document]:
         box = _unpack(packed, file)
         for number, doc in enumerate(box.get_docs(spacy.blank("xx").vocab), 1):
             yield _from_spacy(doc, number, file)
-    except CorpusError:
+    except CorpusError as error:
+        error.file = str(file.path)
         raise
     except Exception as error:  # spaCy raises errors of many types for a damaged file
         after = f" after document {number}" if number else ""
@@ -162,7 +163,7 @@ def _from_spacy(doc: Doc, number: int, file: CorpusFile) -> Document:
     complete = extra.get("complete", False if missing == {True, False} else None)
     meta = extra.get("meta", {})
     return Document(
-        id=str(extra.get("id", number)),
+        id=str(extra.get("id", file.number_id(number))),
         text=doc.text,
         words=tuple([(token.idx, token.idx + len(token)) for token in doc if not token.is_space]),
         spans=sort_spans(spans),

@@ -51,7 +51,7 @@ def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     meta = count_unread(row, {"id", text_key(file), key, "relations"}, file.lost)
     if not meta.get("Comments", True):
         del meta["Comments"]  # doccano writes an empty list into every row
-    return Document(id=new_id(row.get("id"), number), text=get_text(row, file), spans=spans, meta=meta)
+    return Document(id=new_id(row.get("id"), file.number_id(number)), text=get_text(row, file), spans=spans, meta=meta)
 
 
 def _span(entry: Any, key: str) -> Span:

@@ -1,6 +1,7 @@
 """The table of file formats, and `read` and `write` for all of them."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from lacuner.corpus import (
     text,
     webanno,
 )
+from lacuner.corpus.folders import choose_files, data_paths
 from lacuner.corpus.json_stream import sample_rows
 from lacuner.corpus.reader import CorpusFile, ReadOptions, raise_error
 from lacuner.corpus.streams import format_ending
@@ -42,13 +44,15 @@ class Format(NamedTuple):
     """Whether a JSON value is a row of this format."""
     matches: Callable[[CorpusFile], bool] | None = None
     """Whether a file or folder is of this format, for formats other than JSON."""
+    reads_folders: bool = False
+    """Whether a folder is a corpus of its own; other formats read each file in it."""
 
 
 FORMATS: dict[str, Format] = {
     "jsonl": Format(jsonl.ENDINGS, jsonl.read_jsonl, jsonl.write_jsonl),
     "conll": Format((".conll", ".iob", ".iob2", ".bio"), conll.read_conll, conll.write_conll),
     "tokens": Format((), jsonl.read_jsonl, jsonl.write_tokens),
-    "txt": Format((".txt",), text.read_txt, text.write_txt),
+    "txt": Format((".txt",), text.read_txt, text.write_txt, reads_folders=True),
     "spacy": Format((".spacy",), docbin.read_docbin, docbin.write_docbin, matches=docbin.is_docbin),
     "labelstudio": Format((), labelstudio.read_labelstudio, labelstudio.write_labelstudio, labelstudio.is_labelstudio),
     "labelstudio_min": Format(
@@ -60,9 +64,9 @@ FORMATS: dict[str, Format] = {
     "doccano": Format((), doccano.read_doccano, doccano.write_doccano, doccano.is_doccano),
     "doccano_entities": Format((), doccano.read_doccano, doccano.write_doccano_entities),
     "spacy2": Format((), spacy2.read_spacy2, spacy2.write_spacy2, spacy2.is_spacy2),
-    "parquet": Format((".parquet",), parquet.read_parquet, parquet.write_parquet, matches=parquet.is_parquet),
-    "huggingface": Format((".arrow",), parquet.read_parquet, parquet.write_data_set, matches=parquet.is_data_set),
-    "brat": Format((".ann",), brat.read_brat, brat.write_brat, matches=brat.is_brat),
+    "parquet": Format((".parquet",), parquet.read_parquet, parquet.write_parquet, None, parquet.is_parquet, True),
+    "huggingface": Format((".arrow",), parquet.read_parquet, parquet.write_data_set, None, parquet.is_data_set, True),
+    "brat": Format((".ann",), brat.read_brat, brat.write_brat, matches=brat.is_brat, reads_folders=True),
     "pubtator": Format((".pubtator",), pubtator.read_pubtator, pubtator.write_pubtator, matches=pubtator.is_pubtator),
     "bioc": Format((".xml",), bioc.read_bioc_xml, bioc.write_bioc_xml, matches=bioc.is_bioc_xml),
     "bioc_json": Format((), bioc.read_bioc_json, bioc.write_bioc_json, bioc.is_bioc_json),
@@ -105,7 +109,7 @@ def detect_format(file: CorpusFile) -> str:
         if known.matches is not None and known.matches(file):
             return name
     if file.path.is_dir():
-        return "jsonl" if jsonl.is_folder_of_lines(file) else "txt"
+        return _detect_folder(file)
     rows = sample_rows(file)
     for row in rows:
         for name, known in FORMATS.items():
@@ -114,6 +118,8 @@ def detect_format(file: CorpusFile) -> str:
     if not rows and spacy2.is_python(file):
         raise file.error("these are spaCy 2 pairs as Python code, which is not read: write them with json.dump")
     ending = format_ending(file.path)
+    if not rows and ending in FORMATS["txt"].endings and conll.has_tags(file):
+        return "conll"  # many column files are called train.txt
     for name, known in FORMATS.items():
         if ending in known.endings:
             return name
@@ -122,6 +128,57 @@ def detect_format(file: CorpusFile) -> str:
     if conll.has_tags(file):
         return "conll"
     raise file.error(f"neither content nor ending tell the format: choose one of {', '.join(FORMATS)} with --format")
+
+
+def _detect_folder(folder: CorpusFile) -> str:
+    """`txt` for texts, otherwise the format that the files have in common."""
+    paths = data_paths(folder)
+    first_text = next((path for path in paths if path.suffix.lower() == ".txt"), None)
+    if first_text is not None and _format_inside(folder.at(first_text)) in ("txt", None):
+        return "txt"
+    first: dict[str, Path] = {}
+    for path in paths:
+        name = _format_inside(folder.at(path))
+        if name is not None:
+            first.setdefault(name, path)
+    names = [name for name in first if name != "jsonl" or not all(map(_may_look_like_ours, first))]
+    if len(names) > 1:
+        files = ", ".join(f"{first[name].relative_to(folder.path).as_posix()} is {name}" for name in names)
+        raise folder.error(f"the files in this folder have several formats ({files}): name one with --format")
+    if not first:
+        known = ", ".join(FORMATS)
+        raise folder.error(
+            "there is no .txt file in this folder, and no other file whose format is recognised: "
+            f"choose one of {known} with --format"
+        )
+    return next(iter(names), "jsonl")
+
+
+def _may_look_like_ours(name: str) -> bool:
+    """Whether a file in this format may have rows of text alone, which are recognised as jsonl."""
+    return name == "jsonl" or FORMATS[name].matches_row is not None
+
+
+def _format_inside(file: CorpusFile) -> str | None:
+    """The format of a file in a folder; None if it is none, such as JSON that only describes a data set."""
+    try:
+        name = detect_format(file)
+    except CorpusError:
+        return None
+    if name == "jsonl" and format_ending(file.path) not in jsonl.ENDINGS:
+        return name if any(jsonl.is_jsonl(row, file.options) for row in sample_rows(file)) else None
+    return name
+
+
+def folder_files(folder: CorpusFile, format: str) -> list[CorpusFile]:
+    """The files of a folder that are read in a format, each like a file of its own."""
+    readers = [FORMATS[format].read, *([jsonl.read_jsonl] if _may_look_like_ours(format) else ())]
+
+    def is_readable(file: CorpusFile) -> bool:
+        name = _format_inside(file)
+        return name is not None and FORMATS[name].read in readers
+
+    return choose_files(folder, is_readable)
 
 
 def read(
@@ -173,7 +230,9 @@ def read_file(file: CorpusFile, format: str, complete: bool | None = None) -> It
         raise ConfigError(f"--words is unicode or space, not {options.words!r}")
     if options.scheme is not None:
         _check_scheme(options.scheme)
-    return _apply_defaults(FORMATS[format].read(file), complete, options)
+    known = FORMATS[format]
+    files = folder_files(file, format) if file.path.is_dir() and not known.reads_folders else [file]
+    return _apply_defaults(chain.from_iterable(map(known.read, files)), complete, options)
 
 
 def _exists(path: Path) -> bool:
@@ -215,5 +274,9 @@ def write(
     path = Path(path)
     if "\0" in str(path):
         raise CorpusError("a file name cannot contain NUL", file=repr(str(path)))
-    format_of(path, format).write(docs, path, lost, scheme)
+    try:
+        format_of(path, format).write(docs, path, lost, scheme)
+    except UnicodeEncodeError as error:
+        shown = ascii(error.object[max(error.start - 20, 0) : error.end + 20])
+        raise CorpusError(f"half of a surrogate pair is not a character: {shown}", file=path) from error
     return lost

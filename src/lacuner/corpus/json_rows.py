@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.corpus.json_stream import read_rows
-from lacuner.corpus.offsets import to_characters
+from lacuner.corpus.offsets import OffsetTable, to_characters
 from lacuner.corpus.reader import CorpusFile, span_problem
 from lacuner.corpus.streams import open_output
+from lacuner.corpus.tags import is_tag
 from lacuner.data import Document, Lost, Span, Where
 from lacuner.errors import CorpusError
 
 to_json = json.JSONEncoder(ensure_ascii=False).encode
 """A value as JSON on one line; `json.dumps` would build an encoder for each call."""
+_ANNOTATION_KEYS = {"entities", "named_entities", "ents", "ner", "spans", "relations", "ner_tags"}
+MAX_DEPTH = 4
+"""Levels of a value in which annotation is looked for."""
+_OFFSET_KEYS = ("start", "begin", "offset", "offsets", "start_offset", "startOffset", "BeginOffset", "start_char")
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -51,33 +56,52 @@ def finish_document(doc: Document, file: CorpusFile, line: int) -> None:
         for spans in (doc.spans, doc.rejected, doc.unsure):
             for span in spans:
                 if not 0 <= span.start < span.end <= length:
-                    raise CorpusError(f"{span_problem(doc.text, span)}; `lacuner check --fix` repairs such files")
+                    problem = span_problem(doc.text, span)
+                    for unit, first, last in OffsetTable(doc.text).other_units(span.start, span.end):
+                        raise CorpusError(f"{problem}; with --offsets {unit} it is {doc.text[first:last][:40]!r}")
+                    raise CorpusError(f"{problem}; `lacuner check --fix` repairs such files")
 
 
 def count_unread(row: dict[str, Any], known: set[str] | frozenset[str], lost: Lost) -> dict[str, Any]:
     """The keys that a format does not know, for `meta`; those that look like annotation are counted in `lost`."""
     others = {key: row[key] for key in row if key not in known}
     for key, value in others.items():
-        if looks_like_annotation(value):
-            lost.count(f"`{key[:40]}` looks like annotation and is kept in meta only")
+        if (key in _ANNOTATION_KEYS and isinstance(value, list | dict) and value) or looks_like_annotation(value):
+            lost.count(f"`{key[:40]}` looks like annotation and is not read")
     return others
 
 
-def looks_like_annotation(value: Any) -> bool:
-    """Whether a value is a list of things with a beginning and an end, or of two numbers and a name.
+def looks_like_annotation(value: Any, depth: int = MAX_DEPTH) -> bool:
+    """Whether there are offsets, two numbers with a name, or tags in a value; of a list, the first item is looked at.
+
+    Tags may be joined to a string.
 
     >>> looks_like_annotation([{"start": 0, "end": 4, "type": "PER"}]), looks_like_annotation([1, 2])
     (True, False)
+    >>> [looks_like_annotation(value) for value in ({"PER": [[0, 4]]}, ["B-PER", "O"], "B-PER O", "Oslo")]
+    [True, True, True, False]
     """
-    if not isinstance(value, list) or not value:
+    if isinstance(value, str) and depth == MAX_DEPTH:
+        words = value.split(maxsplit=50)[:50]
+        return len(words) > 1 and looks_like_annotation(words, 1)
+    if depth == 0 or not isinstance(value, list | dict) or not value:
         return False
-    first = value[0]
-    if isinstance(first, dict):
-        return bool({"start", "start_offset", "begin", "startOffset"} & first.keys())
-    if isinstance(first, list):
-        kinds = sorted(type(item).__name__ for item in first[:3])
-        return kinds == ["int", "int", "str"]
-    return False
+    if isinstance(value, dict):
+        items = list(value.values())[:20]
+        has_offset = any(type(value.get(key)) is int or isinstance(value.get(key), list) for key in _OFFSET_KEYS)
+        return has_offset or any(_is_pair(item) or looks_like_annotation(item, depth - 1) for item in items)
+    kinds = sorted(type(item).__name__ for item in value[:3])
+    if kinds == ["int", "int", "str"]:
+        return True
+    if all(isinstance(item, str) for item in value):
+        return all(map(is_tag, value)) and any(item != "O" for item in value)
+    return looks_like_annotation(next(filter(None, value), None), depth - 1)
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether a list begins with two numbers, which may be the beginning and the end of a span."""
+    first = value[0] if isinstance(value, list) and value else None
+    return isinstance(first, list) and [type(item) for item in first] == [int, int]
 
 
 def text_key(file: CorpusFile, default: str = "text") -> str:
@@ -160,10 +184,10 @@ def new_score(score: Any, place: str) -> float | None:
     return number
 
 
-def new_id(value: Any, number: int | str) -> str:
-    """The id of a document, or its number in the file."""
+def new_id(value: Any, default: str) -> str:
+    """The id of a document, which has the default if the file has none."""
     if value is None:
-        return str(number)
+        return default
     if type(value) not in (str, int):
         raise CorpusError("`id` must be a string or a whole number")
     return str(value)

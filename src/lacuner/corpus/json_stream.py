@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -19,7 +19,9 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 """Escapes of NUL and surrogates: only an escape can contain characters that the encoding of the file cannot."""
 _REFUSED = re.compile("[\0\ud800-\udfff]")
-_LISTS = ("documents", "data", "rows", "examples", "tasks")
+_PAIR = re.compile(r'\[\s*"')
+"""How a line begins that is a pair of spaCy 2; an array of rows begins with a bracket or a brace."""
+_LISTS = ("documents", "data", "rows", "examples", "tasks", "PubTator3")
 """Keys of a top-level object whose list holds the rows."""
 
 
@@ -27,6 +29,8 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number in JSON")
 
 
+SAMPLE = 100
+"""Rows from which the format of a file is recognised, at most."""
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
@@ -73,7 +77,7 @@ def read_rows(file: CorpusFile) -> Iterator[Row]:
     """All rows of a file. A line that is not JSON is reported and skipped; an array cannot be read beyond a mistake."""
     if is_lines(file):
         return _read_lines(file)
-    return _read_array(file, file.read_pieces())
+    return read_array(file, file.read_pieces())
 
 
 def is_lines(file: CorpusFile) -> bool:
@@ -81,7 +85,7 @@ def is_lines(file: CorpusFile) -> bool:
     return _is_lines(file.head_text())
 
 
-def sample_rows(file: CorpusFile, limit: int = 100) -> list[Any]:
+def sample_rows(file: CorpusFile) -> list[Any]:
     """The first rows of a file, from which its format is recognised; none if it is not JSON."""
     head = file.head_text()
     if not head.lstrip().startswith(("{", "[")):
@@ -90,22 +94,23 @@ def sample_rows(file: CorpusFile, limit: int = 100) -> list[Any]:
     try:
         if _is_lines(head):
             for line in file.head_lines():
-                if line.strip() and len(rows) < limit:
+                if line.strip() and len(rows) < SAMPLE:
                     rows.append(parse_json(line))
         else:
-            for row in islice(_read_array(file, iter([head])), limit):
+            for row in islice(read_array(file, iter([head])), SAMPLE):
                 rows.append(row.value)
     except CorpusError:
         pass  # the end of the sample, or a mistake, which the reader reports
     return rows
 
 
-def _read_array(file: CorpusFile, pieces: Iterator[str]) -> Iterator[Row]:
+def read_array(file: CorpusFile, pieces: Iterator[str], lists: Sequence[str] = _LISTS) -> Iterator[Row]:
+    """The elements of an array, or of the list under one of the keys `lists` of an object; or the objects of a file."""
     stream = _JsonStream(file, pieces)
     if stream.peek() == "[":
         values = stream.read_list()
     elif stream.peek() == "{":
-        values = _rows_of_object(stream)
+        values = _rows_of_object(stream, lists)
     else:
         raise file.error("this is not JSON: it begins with neither { nor [")
     is_array = stream.peek() == "["
@@ -119,7 +124,7 @@ def _is_lines(head: str) -> bool:
     """Whether the first line is a complete object of its own, or not JSON at all."""
     first = head.lstrip().partition("\n")[0].strip()
     if not first.startswith("{"):
-        return not first.startswith("[")
+        return not first.startswith("[") or _PAIR.match(first) is not None
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
@@ -142,20 +147,22 @@ def _read_lines(file: CorpusFile) -> Iterator[Row]:
                 file.report(file.error(error.problem, line_number))
 
 
-def _rows_of_object(stream: _JsonStream) -> Iterator[tuple[int, Any]]:
+def _rows_of_object(stream: _JsonStream, lists: Sequence[str]) -> Iterator[tuple[int, Any]]:
     """The rows of an object's list, or consecutive objects on several lines each."""
     stream.skip("{")
     fields: dict[str, Any] = {}
-    line = stream.line
+    line, start = stream.line, stream.position
     while stream.peek() not in ("}", ""):
         key = stream.read_value()
         if not isinstance(key, str):
             raise stream.error("the key of an object must be a string")
         stream.skip(":")
-        if key in _LISTS and stream.peek() == "[" and "text" not in fields:
+        if key in lists and stream.peek() == "[" and "text" not in fields:
             yield from stream.read_list()
             return  # what follows the list is about the whole collection
         fields[key] = stream.read_value()
+        if stream.position - start > MAX_LINE:
+            raise stream.error(f"this object is longer than {MAX_LINE:,} characters")
         if stream.peek() == ",":
             stream.skip(",")
     stream.skip("}")
@@ -173,16 +180,23 @@ class _JsonStream:
     def __init__(self, file: CorpusFile, pieces: Iterator[str]) -> None:
         self._file, self._pieces = file, pieces
         self._text, self._at, self._done = "", 0, False
+        self._dropped = 0
         self.line = 1
+
+    @property
+    def position(self) -> int:
+        """Characters that were read."""
+        return self._dropped + self._at
 
     def error(self, problem: str) -> CorpusError:
         return self._file.error(problem, self.line)
 
     def _fill(self) -> None:
         """Drop what was used, and at least double what is left, so that long values take linear time."""
+        self._dropped += self._at
         self._text, self._at = self._text[self._at :], 0
-        parts, size, wanted = [self._text], 0, max(len(self._text), 1)
-        while size < wanted and not self._done:
+        parts, size, least = [self._text], 0, max(len(self._text), 1)
+        while size < least and not self._done:
             piece = next(self._pieces, None)
             if piece is None:
                 self._done = True
@@ -207,9 +221,9 @@ class _JsonStream:
                 self._fill()
 
     def skip(self, character: str) -> None:
-        found = self.peek()
-        if found != character:
-            raise self.error(f"this is not JSON: {character!r} expected, not {found!r}")
+        following = self.peek()
+        if following != character:
+            raise self.error(f"this is not JSON: {character!r} expected, not {following!r}")
         self._at += 1
 
     def read_value(self) -> Any:

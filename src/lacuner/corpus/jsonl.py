@@ -8,8 +8,6 @@ are kept in `meta`.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from lacuner.corpus import tags as tagging
 from lacuner.corpus.conll import to_tags
 from lacuner.corpus.json_rows import count_unread, get, new_id, new_score, read_documents, show, text_key, to_json
 from lacuner.corpus.reader import CorpusFile, ReadOptions
-from lacuner.corpus.streams import format_ending, open_output
+from lacuner.corpus.streams import open_output
 from lacuner.corpus.words import find_words, join_words
 from lacuner.data import Document, Lost, Span, Words
 from lacuner.errors import CorpusError
@@ -28,29 +26,83 @@ TAG_KEYS = ("tags", "ner_tags")
 _SPAN_KEYS = ("spans", "entities", "label", "labels")
 """Keys for spans: ours, and those of other tools."""
 _FOREIGN = {"answer": "prodigy", "annotations": "labelstudio", "annotation": "argilla", "prediction": "argilla"}
-"""Keys that change the meaning of a row, and the format that reads them."""
+"""Keys that change the meaning of a row, and the format that may read them."""
+_OTHER_FORMS = {
+    "paragraphs": "this is the training file of spaCy 2: `spacy convert` makes a .spacy file of it, which is read",
+    "annotations": "these are annotations of an old doccano, which have numbers as labels: export JSONL (Text-Labels)",
+}
+"""What to do about rows that no format reads, by the key that shows what they are."""
 
 
 def read_jsonl(file: CorpusFile) -> Iterator[Document]:
-    """Documents, one per row, in either form; from a folder, those of all its files of JSON lines."""
-    files = [file] if not file.path.is_dir() else lines_files(file)
-    return chain.from_iterable(read_documents(each, document_from_row) for each in files)
+    """Documents, one per row, in either form."""
+    return read_documents(file, document_from_row)
 
 
-def is_folder_of_lines(file: CorpusFile) -> bool:
-    """Whether this is a folder with files of JSON lines and no texts."""
-    return file.path.is_dir() and bool(lines_files(file)) and not any(file.path.rglob("*.txt"))
-
-
-def lines_files(folder: CorpusFile) -> list[CorpusFile]:
-    """The files of JSON lines in a folder, by name. The id of a row without one is `FILE:NUMBER`."""
-    paths = sorted(path for path in folder.path.rglob("*") if format_ending(path) in ENDINGS and path.is_file())
-    names = [path.relative_to(folder.path).as_posix() for path in paths]
-    return [replace(folder, path=path, id_prefix=f"{name}:") for path, name in zip(paths, names, strict=True)]
+def is_jsonl(row: Any, options: ReadOptions) -> bool:
+    """Whether a row has a text or words."""
+    return isinstance(row, dict) and any(key in row for key in (options.text_field or "text", "tokens"))
 
 
 def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     """A document from a row in either form."""
+    _refuse_other_forms(row)
+    text_name = text_key(file)
+    token_name = text_name if file.options.text_field and isinstance(row.get(text_name), list) else "tokens"
+    tokens = get(row, token_name, list, None)
+    text = None if token_name == text_name else get(row, text_name, str, None)
+    words: Words | None = None
+    offsets_are_tokens = text is None
+    if tokens is not None:
+        if not all(isinstance(token, str) and token for token in tokens):
+            raise CorpusError(f"`{token_name}` must be a list of words, none of them empty")
+        if text is None:
+            text, words = join_words(tokens)
+        else:
+            words = find_words(text, tokens)
+    elif text is None:
+        raise CorpusError(
+            f"there is neither `{text_name}` nor `tokens` in this line: name the key of the text, or of the words, "
+            "with --text-field"
+        )
+    if "words" in row and token_name != "words":
+        words = _words(row["words"], text)
+    id_ = new_id(row.get("id"), file.number_id(number))
+    doc = Document(id_, text, words, complete=get(row, "complete", bool, None))
+    tag_key = _tag_key(row, file.options)
+    span_key = next((key for key in _SPAN_KEYS if isinstance(row.get(key), list) and key != tag_key), "spans")
+    if words is not None and _has_value_per_word(row.get(span_key), words):
+        raise CorpusError(f"`{span_key}` has one value per word: if they are tags, give --tag-field {span_key}")
+    for state in ("spans", "rejected", "unsure"):
+        key = span_key if state == "spans" else state
+        spans = tuple([_span(entry, key, state == "spans") for entry in get(row, key, list, [])])
+        if offsets_are_tokens and words is not None:
+            spans = tuple([_from_words(span, words) for span in spans])
+        setattr(doc, state, spans)
+    if words is None and file.options.tag_field is not None:
+        raise CorpusError(f"`{tag_key}` has tags of words, but there are no words: name their key with --text-field")
+    known = {*_KEYS, text_name, "tokens", span_key}
+    if tag_key is not None and words is not None:
+        doc.spans += spans_of_tags(get(row, tag_key, list, []), words, file.options)
+        known.add(tag_key)
+    doc.meta = get(row, "meta", dict, {})
+    if not row.keys() <= known:
+        others = count_unread(row, known, file.lost)
+        doc.meta = {**doc.meta, **others}
+        if words is not None and tag_key is None and not doc.spans:
+            for key in [key for key, value in others.items() if _has_value_per_word(value, words)]:
+                file.lost.count(f"`{key[:40]}` has one value per word, and is not read: --tag-field reads tags")
+        if doc.spans and isinstance(row.get("answer"), str):  # Prodigy's are accept, reject and ignore
+            file.lost.count("`answer` is none of Prodigy's, and is kept in meta only")
+    return doc
+
+
+def _refuse_other_forms(row: dict[str, Any]) -> None:
+    """Refuse rows of other tools whose annotation would not be read."""
+    for key, advice in _OTHER_FORMS.items():
+        first = row[key][0] if isinstance(row.get(key), list) and row[key] else None
+        if isinstance(first, dict) and ("sentences" in first or "start_offset" in first):
+            raise CorpusError(advice)
     for key, name in _FOREIGN.items():
         if isinstance(row.get(key), list | dict) or (
             key == "answer" and row.get(key) in ("accept", "reject", "ignore")
@@ -58,44 +110,19 @@ def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Doc
             raise CorpusError(
                 f"there is annotation under `{key}`, which the format jsonl does not read: --format {name} may"
             )
-    tokens = get(row, "tokens", list, None)
-    text_name = text_key(file)
-    text = get(row, text_name, str, None)
-    words: Words | None = None
-    offsets_are_tokens = text is None
-    if tokens is not None:
-        if not all(isinstance(token, str) and token for token in tokens):
-            raise CorpusError("`tokens` must be a list of words, none of them empty")
-        if text is None:
-            text, words = join_words(tokens)
-        else:
-            words = find_words(text, tokens)
-    elif text is None:
-        raise CorpusError(
-            f"there is neither `{text_name}` nor `tokens` in this line: name the text's key with --text-field"
-        )
-    if "words" in row:
-        words = _words(row["words"], text)
-    id_ = new_id(row.get("id"), f"{file.id_prefix}{number}")
-    doc = Document(id_, text, words, complete=get(row, "complete", bool, None))
-    span_key = next((key for key in _SPAN_KEYS if key in row and isinstance(row[key], list)), "spans")
-    for state in ("spans", "rejected", "unsure"):
-        key = span_key if state == "spans" else state
-        spans = tuple([_span(entry, key, state == "spans") for entry in get(row, key, list, [])])
-        if offsets_are_tokens and words is not None:
-            spans = tuple([_from_words(span, words) for span in spans])
-        setattr(doc, state, spans)
-    known = {*_KEYS, text_name, "tokens", span_key}
-    tag_key = next((key for key in TAG_KEYS if key in row), None)
-    if tag_key is not None and words is not None:
-        doc.spans += spans_of_tags(get(row, tag_key, list, []), words, file.options)
-        known.add(tag_key)
-    doc.meta = get(row, "meta", dict, {})
-    if not row.keys() <= known:
-        doc.meta = {**doc.meta, **count_unread(row, known, file.lost)}
-        if doc.spans and isinstance(row.get("answer"), str):  # Prodigy's are accept, reject and ignore
-            file.lost.count("`answer` is none of Prodigy's, and is kept in meta only")
-    return doc
+
+
+def _tag_key(row: dict[str, Any], options: ReadOptions) -> str | None:
+    if options.tag_field is not None and options.tag_field not in row:
+        raise CorpusError(f"there is no `{options.tag_field}` in this line: check --tag-field")
+    return options.tag_field or next((key for key in TAG_KEYS if key in row), None)
+
+
+def _has_value_per_word(value: Any, words: Words) -> bool:
+    """Whether a value is a list with one number or one string per word, as tags are."""
+    if not isinstance(value, list) or not value or len(value) != len(words):
+        return False
+    return all(type(item) is int for item in value) or all(isinstance(item, str) for item in value)
 
 
 def _words(value: Any, text: str) -> Words | None:

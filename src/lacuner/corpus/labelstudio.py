@@ -48,8 +48,10 @@ def is_labelstudio(row: Any) -> bool:
 
 
 def is_labelstudio_min(row: Any) -> bool:
-    """Whether a row is one of JSON-MIN: it has regions with `start` and `labels`."""
-    return isinstance(row, dict) and "annotations" not in row and any(map(_is_regions, row.values()))
+    """Whether a row is one of JSON-MIN: it has an annotator, or regions with `start` and `labels`."""
+    if not isinstance(row, dict) or "annotations" in row:
+        return False
+    return {"annotator", "annotation_id", "lead_time"} <= row.keys() or any(map(_is_regions, row.values()))
 
 
 def _is_regions(value: Any) -> bool:
@@ -71,7 +73,9 @@ def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     meta = {key: data[key] for key in data if key not in (text_name, "id")} if len(data) > 1 else {}
     if row.get("meta"):
         meta |= get(row, "meta", dict, {})
-    doc = Document(new_id(data.get("id", row.get("id")), number), get_text(data, file, text_name), meta=meta)
+    doc = Document(
+        new_id(data.get("id", row.get("id")), file.number_id(number)), get_text(data, file, text_name), meta=meta
+    )
     if not row.keys() <= _TASK_KEYS:
         count_unread(row, _TASK_KEYS, file.lost)
     table = OffsetTable(doc.text)
@@ -84,7 +88,7 @@ def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
         submitted = [annotation for annotation in submitted if annotation.get("ground_truth")] or submitted
     predictions = _objects(row, "predictions", file.lost)
     if submitted:
-        judgements = [Judgement(_spans(annotation, table, file), complete=True) for annotation in submitted]
+        judgements = [_judge(annotation, table, file) for annotation in submitted]
         apply_judgements(doc, judgements, file.lost)
         file.lost.count("prediction not read: the task has an annotation", len(predictions))
     else:
@@ -92,7 +96,9 @@ def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
         file.lost.count("prediction not read: only the last one is", max(len(predictions) - 1, 0))
         for prediction in predictions[-1:]:
             source = get(prediction, "model_version", str, None)
-            doc.spans = tuple([span._replace(source=source) for span in _spans(prediction, table, file)])
+            judgement = _judge(prediction, table, file)
+            doc.spans = tuple([span._replace(source=source) for span in judgement.spans])
+            doc.unsure = tuple([span._replace(source=source) for span in judgement.unsure])
     return doc
 
 
@@ -111,9 +117,21 @@ def _text_key(data: dict[str, Any], file: CorpusFile) -> str:
     if file.options.text_field is not None:
         return file.options.text_field
     keys = [key for key, value in data.items() if isinstance(value, str) and key != "id"]
+    if not keys:
+        raise CorpusError(f"none of the task's data is a text ({', '.join(data)[:80]}): dialogues are not read")
     if len(keys) != 1:
         raise CorpusError(f"which of the task's data is the text ({', '.join(keys)[:80]})? Give it with --text-field")
     return keys[0]
+
+
+def _judge(annotation: dict[str, Any], table: OffsetTable, file: CorpusFile) -> Judgement:
+    """What an annotation or a prediction says; a region without a label is unsure."""
+    spans = _spans(annotation, table, file)
+    if all(span.label for span in spans):
+        return Judgement(spans, complete=True)
+    without = tuple([span for span in spans if not span.label])
+    file.lost.count("region without a label became unsure", len(without))
+    return Judgement(tuple([span for span in spans if span.label]), unsure=without, complete=True)
 
 
 def _spans(annotation: dict[str, Any], table: OffsetTable, file: CorpusFile) -> tuple[Span, ...]:
@@ -130,7 +148,10 @@ def _spans(annotation: dict[str, Any], table: OffsetTable, file: CorpusFile) -> 
 
 
 def _region(value: dict[str, Any], score: Any, table: OffsetTable, file: CorpusFile) -> list[Span]:
-    """One span per label of a region; offsets are corrected if the region's text shows that they count otherwise."""
+    """One span per label of a region; offsets are corrected if the region's text shows that they count otherwise.
+
+    A region without a label is one span without a label.
+    """
     labels = value.get("labels") or value.get("hypertextlabels")
     start, end = value.get("start"), value.get("end")
     if "globalOffsets" in value:  # of HyperText: `start` and `end` are paths in the HTML
@@ -138,10 +159,10 @@ def _region(value: dict[str, Any], score: Any, table: OffsetTable, file: CorpusF
         start, end = offsets.get("start", start), offsets.get("end", end)
     if type(start) is not int or type(end) is not int:
         start, end = _whole_numbers(start, end)
-    if not isinstance(labels, list) or not labels:
-        file.lost.count("region without a label not read")
-        return []
-    spans = [new_span(start, end, label, "result", score) for label in labels]
+    if isinstance(labels, list) and labels:
+        spans = [new_span(start, end, label, "result", score) for label in labels]
+    else:
+        spans = [new_span(start, end, "-", "result", score)._replace(label="")]
     surface = value.get("text")
     if 0 <= start < end and table.text[start:end] == surface:
         return spans
@@ -176,7 +197,7 @@ def read_labelstudio_min(file: CorpusFile) -> Iterator[Document]:
             except CorpusError as error:
                 file.report(file.error(error.problem, row.line))
                 continue
-            yield doc, Judgement(doc.spans, complete=doc.complete)
+            yield doc, Judgement(doc.spans, unsure=doc.unsure, complete=doc.complete)
 
     for _, group in groupby(convert(), key=lambda pair: (pair[0].id, pair[0].text)):
         pairs = list(group)
@@ -186,14 +207,15 @@ def read_labelstudio_min(file: CorpusFile) -> Iterator[Document]:
 
 
 def _min_document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
-    doc = Document(new_id(row.get("id"), number), get_text(row, file))
+    doc = Document(new_id(row.get("id"), file.number_id(number)), get_text(row, file))
     regions = {key: value for key, value in row.items() if _is_regions(value)}
     table = OffsetTable(doc.text)
     spans: list[Span] = []
     for value in regions.values():
         for region in value:
             spans += _region(region, region.get("score"), table, file)
-    doc.spans = tuple(spans)
+    doc.spans, doc.unsure = tuple([s for s in spans if s.label]), tuple([s for s in spans if not s.label])
+    file.lost.count("region without a label became unsure", len(doc.unsure))
     doc.complete = True if "annotation_id" in row or "annotator" in row else None
     doc.meta = count_unread(row, _MIN_KEYS | regions.keys() | {text_key(file)}, file.lost)
     if doc.meta.get(FROM_NAME) == []:

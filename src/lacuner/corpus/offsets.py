@@ -54,19 +54,37 @@ class OffsetTable:
 
         The unit is None if it is characters, and `"search"` if the text was found near the offsets.
         """
-        if surface is None or (0 <= start < end and self.text[start:end] == surface):
+        if surface is None or (0 <= start < end and end - start == len(surface) and self.text[start:end] == surface):
             return start, end, None
-        if not surface.strip() or _is_same(self.text[max(start, 0) : max(end, 0)], surface):
+        if not surface.strip() or self._is_same(start, end, surface):
             return start, end, None
         for unit in self._units:
             first, last = self.to_characters(start, unit), self.to_characters(end, unit)
-            if first is not None and last is not None and _is_same(self.text[first:last], surface):
+            if first is not None and last is not None and self._is_same(first, last, surface):
                 return first, last, UNITS[unit]
-        found = self._nearest(max(start, 0), surface)
-        if found is None:
-            written, there = surface[:40], self.text[max(start, 0) : max(end, 0)][:40]
-            raise CorpusError(f"the span {start}-{end} is {written!r} in the file, but the text there is {there!r}")
-        return found, found + len(surface), "search"
+        first = self._nearest(max(start, 0), surface)
+        if first is None:
+            written, covered = surface[:40], self.text[max(start, 0) : min(max(end, 0), max(start, 0) + 40)]
+            raise CorpusError(f"the span {start}-{end} is {written!r} in the file, but the text there is {covered!r}")
+        return first, first + len(surface), "search"
+
+    def other_units(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+        """The units for `--offsets` in which a span is possible, with its characters.
+
+        >>> list(OffsetTable("🚀 Mara").other_units(3, 7))
+        [('utf-16', 2, 6)]
+        """
+        for unit in self._units:
+            first, last = self.to_characters(start, unit), self.to_characters(end, unit)
+            if unit != "crlf" and first is not None and last is not None and first < last:
+                yield unit, first, last
+
+    def _is_same(self, start: int, end: int, surface: str) -> bool:
+        """Whether the text there is the surface up to white space, which editors change, and escaped line breaks."""
+        if end - start > 2 * len(surface) + NEAR:  # a short surface must not cost as much as a long text
+            return False
+        text = self.text[max(start, 0) : max(end, 0)]
+        return text == surface or text.split() == surface.replace("\\n", " ").split()
 
     def _nearest(self, start: int, surface: str) -> int | None:
         """Where the surface occurs within `NEAR` characters of an offset, nearest first."""
@@ -84,11 +102,6 @@ def _positions(text: str, unit: str) -> Iterator[int]:
     if unit == "bytes":
         return accumulate((len(character.encode("utf-8", "surrogatepass")) for character in text), initial=0)
     return accumulate((text[i : i + 2] != "\r\n" for i in range(len(text))), initial=0)
-
-
-def _is_same(text: str, surface: str) -> bool:
-    """Whether two strings are equal up to white space, which editors change, and written-out line breaks."""
-    return text == surface or text.split() == surface.replace("\\n", " ").split()
 
 
 def to_characters(text: str, spans: Iterable[Span], unit: str) -> Iterator[Span]:

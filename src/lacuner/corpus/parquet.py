@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from lacuner.corpus import argilla, jsonl
 from lacuner.corpus.conll import differs_from_words, to_tags
+from lacuner.corpus.folders import choose_split, split_name
 from lacuner.corpus.json_rows import finish_document
 from lacuner.corpus.json_stream import parse_json
 from lacuner.corpus.reader import CorpusFile
@@ -26,6 +27,8 @@ from lacuner.errors import CorpusError
 BATCH = 256
 MAX_GROUP = 1 << 30
 """Bytes of an unpacked row group, at most, and of a file that must be held in memory because it is compressed."""
+MAX_BATCH = 1 << 28
+"""Bytes of rows that are unpacked at once, about: all rows of a group may refer to one text that is stored once."""
 _ENDINGS = (".parquet", ".arrow")
 
 
@@ -111,13 +114,14 @@ def _rows(file: CorpusFile) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
             sizes = [parquet.metadata.row_group(i).total_byte_size for i in range(parquet.metadata.num_row_groups)]
             if max(sizes, default=0) > MAX_GROUP:
                 raise file.error(f"a row group of this file has more than {MAX_GROUP >> 30} GiB: write smaller ones")
-            names = _label_names(parquet.schema_arrow)
+            names = _label_names(parquet.schema_arrow, file.options.tag_field)
             groups = range(*file.part.groups) if file.part and file.part.groups else range(len(sizes))
-            batches = parquet.iter_batches(batch_size=BATCH, row_groups=groups)
+            rows = max(1, min(BATCH, MAX_BATCH // max([*sizes, 1])))
+            batches = parquet.iter_batches(batch_size=rows, row_groups=groups)
         else:
             is_file = file.head().startswith(b"ARROW1")
             reader = pyarrow.ipc.open_file(source) if is_file else pyarrow.ipc.open_stream(_opened(source))
-            names = _label_names(reader.schema)
+            names = _label_names(reader.schema, file.options.tag_field)
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
         for batch in batches:
             for start in range(0, batch.num_rows, BATCH):
@@ -164,12 +168,12 @@ def _opened(source: Any) -> Any:
     return pyarrow.OSFile(source) if isinstance(source, str) else source
 
 
-def _label_names(schema: Any) -> tuple[str, ...]:
+def _label_names(schema: Any, tag_field: str | None) -> tuple[str, ...]:
     """The names of the tags in the metadata that Hugging Face's datasets writes."""
     metadata = (schema.metadata or {}).get(b"huggingface")
     try:
         features = json.loads(metadata)["info"]["features"] if metadata else {}
-        for key in jsonl.TAG_KEYS:
+        for key in [tag_field] if tag_field else jsonl.TAG_KEYS:
             feature = features.get(key, {})
             feature = feature.get("feature", feature)
             if feature.get("_type") == "ClassLabel" and all(isinstance(name, str) for name in feature["names"]):
@@ -183,18 +187,13 @@ def data_files(folder: CorpusFile) -> list[CorpusFile]:
     """The files of a data set's folder, which must be of one split."""
     paths = sorted(path for path in folder.path.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
     paths = [path for path in paths if not path.name.startswith("cache-")]  # left behind by `datasets.map`
-    splits: dict[str, list[Path]] = {}
+    splits = {}
     for path in paths:
         inside = path.relative_to(folder.path)
         in_name = re.match(r"(.+?)-\d{5}-of-\d{5}", path.stem)
-        name = in_name[1] if in_name and in_name[1] != "data" else inside.parts[0] if len(inside.parts) > 1 else ""
-        splits.setdefault(name, []).append(path)
-    wanted = folder.options.split
-    if wanted is not None and wanted not in splits:
-        raise folder.error(f"there is no split {wanted!r}: --split is one of {', '.join(splits)}")
-    if wanted is None and len(splits) > 1:
-        raise folder.error(f"this data set has the splits {', '.join(splits)}: choose one with --split")
-    return [folder.at(path) for path in (splits[wanted] if wanted is not None else paths)]
+        name = in_name[1] if in_name and in_name[1] != "data" else split_name(path)
+        splits[path] = name or (inside.parts[0] if len(inside.parts) > 1 else "")
+    return list(map(folder.at, choose_split(folder, splits))) if paths else []
 
 
 def write_parquet(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:

@@ -1,10 +1,12 @@
 """Prodigy's JSON lines: `spans`, perhaps `tokens`, and an `answer`.
 
 What an answer means depends on the interface. In `ner_manual` the annotator sees the whole text, so an accepted one is
-complete. In `ner` (ner.teach, ner.match) the annotator judges the one span that is shown, and the rest stays unknown:
-accepted spans are entities, rejected ones are ruled out, ignored ones are unsure. A rejected task with several spans
-does not say which is wrong, so they become unsure. Several lines about one text are merged: those with the same
-`_input_hash`, for which the file is held in memory, and neighbours with the same `id`.
+complete; so does the person who decides in `review` between several such versions. In `ner` (ner.teach, ner.match) the
+annotator judges the one span that is shown, and the rest stays unknown: accepted spans are entities, rejected ones are
+ruled out, ignored ones are unsure. A rejected task with several spans does not say which is wrong, so they become
+unsure. In other interfaces, such as `blocks`, `_is_binary` tells whether an answer is about one span, but nothing
+tells whether all of the text was seen. Several lines about one text are merged: those with the same `_input_hash`, for
+which the file is held in memory, and neighbours with the same `id`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +35,7 @@ from lacuner.errors import CorpusError
 
 _MANUAL = ("ner_manual", "spans_manual")
 _BINARY = ("ner", "spans")
-_KEYS = {"id", "text", "tokens", "spans", "answer", "_view_id", "relations", "complete", "meta"}
+_KEYS = {"id", "text", "tokens", "spans", "answer", "_view_id", "relations", "complete", "meta", "versions"}
 
 
 def is_prodigy(row: Any) -> bool:
@@ -94,8 +96,13 @@ def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     text = get_text(row, file)
     spans = tuple([_span(entry) for entry in get(row, "spans", list, [])])
     file.lost.count("relation not read", len(get(row, "relations", list, [])))
+    file.lost.count("version before the review not read", len(get(row, "versions", list, [])))
+    if isinstance(row.get("accept"), list) or isinstance(row.get("label"), str):
+        file.lost.count("label of the whole text not read")
     meta = {**get(row, "meta", dict, {}), **count_unread(row, _KEYS | {text_key(file)}, file.lost)}
-    return Document(new_id(row.get("id"), number), text, _words(row.get("tokens"), text), spans, meta=meta)
+    return Document(
+        new_id(row.get("id"), file.number_id(number)), text, _words(row.get("tokens"), text), spans, meta=meta
+    )
 
 
 def _span(entry: Any) -> Span:
@@ -130,6 +137,9 @@ def _judge(row: dict[str, Any], doc: Document, lost: Lost) -> Judgement:
     """What an answer says: see the module's description."""
     spans = doc.spans
     answer, view = row.get("answer"), row.get("_view_id")
+    if view == "review":
+        view = row.get("view_id")
+    binary = view in _BINARY or row.get("_is_binary")
     if answer not in ("accept", "reject", "ignore", None):
         raise CorpusError(f"`answer` must be accept, reject or ignore, not {show(answer)}")
     if answer in ("accept", None):
@@ -137,8 +147,8 @@ def _judge(row: dict[str, Any], doc: Document, lost: Lost) -> Judgement:
             raise CorpusError("a span without a label can be rejected or ignored, not accepted")
         if answer is None:
             return Judgement(spans, complete=get(row, "complete", bool, None))
-        return Judgement(spans, complete=True if view in _MANUAL else False if view in _BINARY else None)
-    if answer == "reject" and len(spans) == 1 and view not in _MANUAL:
+        return Judgement(spans, complete=True if view in _MANUAL else False if binary else None)
+    if answer == "reject" and len(spans) == 1 and view not in _MANUAL and binary is not False:
         return Judgement(rejected=spans, complete=False)
     if answer == "reject":
         for span in spans:

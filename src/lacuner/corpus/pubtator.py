@@ -27,17 +27,7 @@ def is_pubtator(file: CorpusFile) -> bool:
 
 def read_pubtator(file: CorpusFile) -> Iterator[Document]:
     """One document per block of lines; relations are counted, not read."""
-    lines: list[str] = []
-    first = 1
-    for block in file.read_blocks():
-        for number, line in enumerate(block.lines, block.first):
-            if line.strip():
-                first = first if lines else number
-                lines.append(line)
-            elif lines:
-                yield from _read_block(lines, first, file)
-                lines = []
-    if lines:
+    for first, lines in file.read_paragraphs():
         yield from _read_block(lines, first, file)
 
 
@@ -54,19 +44,21 @@ def _read_block(lines: list[str], first: int, file: CorpusFile) -> Iterator[Docu
 def _document(lines: list[str], file: CorpusFile) -> Document:
     passages: list[str] = []
     id_ = ""
-    rest = list(lines)
-    while rest and (match := _PASSAGE.fullmatch(rest[0])):
+    for line in lines:
+        match = _PASSAGE.fullmatch(line)
+        if match is None:
+            break
         id_ = id_ or match[1]
         passages.append(match[3])
-        rest.pop(0)
     if not passages:
         raise CorpusError(f"a document of PubTator begins with ID|t|title, not {lines[0][:60]!r}")
+    mentions = lines[len(passages) :]
     if len(passages) == 2 and not passages[1]:
         passages.pop()
     doc = Document(id_, "\n".join(passages))
     table = OffsetTable(doc.text)
-    identifiers = []
-    for line in rest:
+    spans, identifiers = [], []
+    for line in mentions:
         columns = line.split("\t")
         if len(columns) < 5 or not columns[1].isdecimal() or not columns[2].isdecimal():
             file.lost.count("relation or other line not read")
@@ -74,9 +66,10 @@ def _document(lines: list[str], file: CorpusFile) -> Document:
         if len(columns[1]) > 12 or len(columns[2]) > 12 or not columns[4]:
             raise CorpusError(f"this mention has no type, or offsets out of range: {line[:60]!r}")
         span = _mention(int(columns[1]), int(columns[2]), columns, table, file)
-        doc.spans += (span,)
+        spans.append(span)
         if len(columns) > 5 and columns[5] not in ("", "-"):
             identifiers.append([span.start, span.end, columns[5]])
+    doc.spans = tuple(spans)
     if identifiers:
         doc.meta = {"identifiers": identifiers}
     return doc
@@ -102,16 +95,14 @@ def write_pubtator(docs: Iterable[Document], path: Path, lost: Lost, scheme: str
 
 
 def _block(doc: Document, number: int, lost: Lost) -> str:
-    identifiers = doc.meta.get("identifiers")
-    meta_left = {key: value for key, value in doc.meta.items() if key != "identifiers"}
+    identifiers = identifiers_of(doc)
     count_unwritten(doc, lost, "meta")
-    lost.count("meta not written", bool(meta_left))
+    lost.count("meta not written", len(doc.meta) > bool(identifiers))
     id_ = doc.id if _WRITABLE_ID.fullmatch(doc.id) else str(number)
     lost.count("id not written", id_ != doc.id)
     title, break_, abstract = doc.text.replace("\r", " ").partition("\n")
     lost.count("text: line break became a space", "\n" in abstract or "\r" in doc.text)
     lost.count("text: line break at the end", bool(break_) and not abstract)
-    known = {(i, j): name for i, j, name in identifiers or ()} if _is_identifiers(identifiers) else {}
     lines = [f"{id_}|t|{title}", f"{id_}|a|{abstract.replace(chr(10), ' ')}"]
     for span in doc.spans:
         if any(mark in span.label for mark in "\t\n\r"):
@@ -119,12 +110,22 @@ def _block(doc: Document, number: int, lost: Lost) -> str:
             continue
         mention = " ".join(doc.text[span.start : span.end].splitlines()).replace("\t", " ")
         columns = [id_, str(span.start), str(span.end), mention, span.label]
-        columns.append(known.get(span[:2], "-"))  # other readers skip a mention without this column
+        columns.append(identifiers.get(span[:2], "-"))  # other readers skip a mention without this column
         lines.append("\t".join(columns))
     return "\n".join(lines) + "\n\n"
 
 
-def _is_identifiers(value: object) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(item, list) and len(item) == 3 and isinstance(item[2], str) and "\t" not in item[2] for item in value
+def identifiers_of(doc: Document) -> dict[tuple[int, int], str]:
+    """The identifiers of spans, which PubTator and BioC keep in `meta`."""
+    entries = doc.meta.get("identifiers")
+    if not isinstance(entries, list) or not all(map(_is_identifier, entries)):
+        return {}
+    return {(start, end): identifier for start, end, identifier in entries}
+
+
+def _is_identifier(entry: object) -> bool:
+    return (
+        isinstance(entry, list)
+        and [type(item) for item in entry] == [int, int, str]
+        and not any(mark in entry[2] for mark in "\t\n\r")
     )

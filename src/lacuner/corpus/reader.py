@@ -20,7 +20,9 @@ BLOCK = 1 << 20
 MAX_LINE = 16 << 20
 """Characters per line, at most; a longer line is taken for a file without line breaks."""
 MAX_TEXT = 4 * MAX_LINE
-"""Characters of a document that is a file of its own, at most."""
+"""Characters of a document that is a file of its own, or a paragraph of lines, at most."""
+MAX_LINES = 1_000_000
+"""Lines of a paragraph, at most."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,13 @@ class ReadOptions:
     label_names: tuple[str, ...] = ()
     """Names of integer tags, in the order of their numbers, where the file does not have them."""
     text_field: str | None = None
-    """JSON: the key of the text; by default the key that the tool uses."""
+    """JSON: the key of the text, or of the list of words; by default the key that the tool uses."""
+    tag_field: str | None = None
+    """JSON and data sets: the key of the words' tags; by default `tags` or `ner_tags`."""
     offsets: Literal["characters", "utf-16", "bytes"] = "characters"
     """Unit of character offsets in JSON: JavaScript counts UTF-16 units, some tools count bytes of UTF-8."""
     split: str | None = None
-    """Hugging Face data sets: the split to read, if there are several."""
+    """Folders: the split to read, if there are several."""
     keep_bad_spans: bool = False
     """Keep spans that are empty or outside the text instead of refusing them; only for `check`."""
 
@@ -81,6 +85,7 @@ _READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 def raise_error(error: CorpusError) -> None:
+    """Raise the error of a single document: what `CorpusFile.report` does by default."""
     raise error
 
 
@@ -127,7 +132,12 @@ class CorpusFile:
         lines = _split_lines(self.head_text())
         return lines[:-1] if len(self.head()) >= HEAD and len(lines) > 1 else lines
 
+    def number_id(self, number: int) -> str:
+        """The id of a document that has none in the file: its number."""
+        return f"{self.id_prefix}{number}"
+
     def error(self, problem: str, line: int | None = None) -> CorpusError:
+        """An error that names this file."""
         return CorpusError(problem, file=self.path, line=line)
 
     def read_blocks(self, max_line: int | None = None) -> Iterator[Block]:
@@ -151,6 +161,26 @@ class CorpusFile:
                 raise self.error(f"this line is longer than {max_line:,} characters", first)
         if rest:
             yield Block(first, _split_lines(rest))
+
+    def read_paragraphs(self) -> Iterator[Block]:
+        """Runs of lines that are not blank; a blank line ends each."""
+        lines: list[str] = []
+        first = size = 0
+        for block in self.read_blocks():
+            for number, line in enumerate(block.lines, block.first):
+                if not line.strip():
+                    if lines:
+                        yield Block(first, lines)
+                    lines, size = [], 0
+                    continue
+                first = first if lines else number
+                lines.append(line)
+                size += len(line)
+                if len(lines) > MAX_LINES or size > MAX_TEXT:
+                    limits = f"{MAX_LINES:,} lines or {MAX_TEXT:,} characters"
+                    raise self.error(f"from here on there are more than {limits} without a blank line", first)
+        if lines:
+            yield Block(first, lines)
 
     def read_text(self) -> str:
         """The whole file with its line ends; a byte order mark is skipped."""
@@ -243,7 +273,7 @@ class CorpusFile:
         try:
             "".encode(encoding)  # fails for codecs that are not text encodings, unlike codecs.lookup
             return codecs.getincrementaldecoder(encoding)()
-        except LookupError as error:
+        except (LookupError, ValueError) as error:  # NUL in the name, and the codec "undefined"
             raise self.error(f"there is no encoding called {encoding!r}: check --encoding") from error
 
 

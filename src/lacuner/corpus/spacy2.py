@@ -55,7 +55,7 @@ def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
         spans += [_span(entry, f"spans.{name[:40]}") for entry in (group if isinstance(group, list) else [group])]
     for key in row.keys() - {"text", "entities", "spans"}:
         file.lost.count(f"`{key[:40]}` not read")
-    return Document(str(number), row["text"], spans=sort_spans(dict.fromkeys(spans)))
+    return Document(file.number_id(number), row["text"], spans=sort_spans(dict.fromkeys(spans)))
 
 
 def _span(entry: Any, key: str) -> Span:

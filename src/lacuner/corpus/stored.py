@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import count, islice, pairwise
+from itertools import count, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
@@ -23,18 +23,18 @@ import numpy as np
 from lacuner.atomic import atomic_write, temporary_folder
 from lacuner.corpus.jsonl import as_line, document_from_line
 from lacuner.data import Document
-from lacuner.errors import CorpusError
+from lacuner.errors import CorpusError, explain_damage
 from lacuner.mapped import open_arrays, write_arrays
 from lacuner.processes import lock_folder
 
-RUN = 50_000
-"""Documents that are sorted in memory at a time."""
+RUN, RUN_BYTES = 50_000, 1 << 26
+"""Documents, and bytes of their lines, that are sorted in memory at a time."""
 SAMPLE = 100_000
 """Characters of the sample of documents in their original order."""
 MERGED = 256
 """Sorted runs that are merged at a time: more files than a process may have open would be an error."""
-_READ = 2000
-"""Documents that are decoded at a time when all are read."""
+_READ, _READ_BYTES = 2000, 1 << 23
+"""Documents, and bytes of their lines, that are decoded at a time when all are read."""
 _DOCUMENTS = "documents.jsonl"
 
 
@@ -90,8 +90,19 @@ class StoredDocuments(Sequence[Document]):
         return [replace(doc, complete=True) for doc in docs] if self.as_complete else docs
 
     def __iter__(self) -> Iterator[Document]:
-        for start in range(0, len(self), _READ):
-            yield from self[start : start + _READ]
+        start = 0
+        while start < len(self):
+            stop = self._end_of_block(start)
+            yield from self[start:stop]
+            start = stop
+
+    def _end_of_block(self, start: int) -> int:
+        """The end of the documents from `start` on that are decoded together, at least one."""
+        stop = min(start + _READ, len(self))
+        numbers = np.arange(max(start - len(self.front), 0), max(stop - len(self.front), 0))
+        numbers = numbers if self.numbers is None else self.numbers[numbers]
+        sizes = np.cumsum(self.offsets[numbers + 1] - self.offsets[numbers])
+        return max(stop - int((sizes > _READ_BYTES).sum()), start + 1)
 
     def _lines(self, numbers: Sequence[int]) -> Iterator[bytes]:
         """The lines of some documents; neighbours are read together."""
@@ -150,14 +161,12 @@ def open_documents(folder: Path, identity: Any) -> StoredDocuments | None:
     if stored is None:
         return None
     facts = stored.facts
-    try:
+    with explain_damage("this prepared data is damaged: delete the folder", folder, CorpusError):
         if (folder / _DOCUMENTS).stat().st_size != stored.arrays["offsets"][-1]:
             raise ValueError
         sample = [document_from_line(line.encode("utf-8", "surrogatepass")) for line in facts["sample"]]
         offsets, complete = stored.arrays["offsets"], stored.arrays["complete"]
         return StoredDocuments(folder, offsets, facts["sha256"], facts["labels"], complete, sample, identity=identity)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise CorpusError("this prepared data is damaged: delete the folder", file=folder) from error
 
 
 def store_documents(docs: Iterable[Document], folder: Path, identity: Any, ordered: bool = False) -> StoredDocuments:
@@ -175,43 +184,34 @@ def store_documents(docs: Iterable[Document], folder: Path, identity: Any, order
     >>> len(stored), stored[0].text, [doc.id for doc in stored]
     (2, 'Mara left', ['1', '0'])
     """
-    sample = _Sample()
+    sample: list[str] = []
+    characters = 0
     labels: set[str] = set()
     starts, complete = array("q", [0]), array("b")
     digest = hashlib.sha256()
 
-    def seen() -> Iterator[Document]:
+    def collect_facts() -> Iterator[Document]:
+        nonlocal characters
         for doc in docs:
-            sample.add(doc)
+            if characters <= SAMPLE:
+                sample.append(as_line(doc))
+                characters += len(doc.text)
             labels.update([span.label for span in doc.spans])
             yield doc
 
     with lock_folder(folder), temporary_folder(folder) as runs:
         with atomic_write(folder / _DOCUMENTS, private=True) as stream:
-            for line in map(_encode, seen()) if ordered else _sorted_lines(seen(), runs):
+            for line in map(_encode, collect_facts()) if ordered else _sorted_lines(collect_facts(), runs):
                 stream.write(line)
                 digest.update(line)
                 starts.append(starts[-1] + len(line))
                 complete.append(_is_complete(line))
-        facts = {"sha256": digest.hexdigest(), "labels": sorted(labels), "sample": sample.lines}
+        facts = {"sha256": digest.hexdigest(), "labels": sorted(labels), "sample": sample}
         arrays = {"offsets": np.array(starts, dtype=np.int64), "complete": np.array(complete, dtype=bool)}
         write_arrays(folder, identity, [arrays], lambda: facts)
     stored = open_documents(folder, identity)
     assert stored is not None
     return stored
-
-
-class _Sample:
-    """The first documents, up to a number of characters."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._characters = 0
-
-    def add(self, doc: Document) -> None:
-        if self._characters <= SAMPLE:
-            self._characters += len(doc.text)
-            self.lines.append(as_line(doc))
 
 
 def _is_complete(line: bytes) -> bool:
@@ -224,11 +224,11 @@ def _encode(doc: Document) -> bytes:
 
 def _sorted_lines(docs: Iterable[Document], folder: Path) -> Iterator[bytes]:
     """The lines of documents by text, then id, then all of it: the order of `training.identity.sort_documents`."""
-    stream, names = iter(docs), (folder / f"{number}.jsonl" for number in count())
+    names = (folder / f"{number}.jsonl" for number in count())
     files: list[Path] = []
-    while run := [(doc.text, doc.id, _encode(doc)) for doc in islice(stream, RUN)]:
+    for is_last, run in _runs(docs):
         run.sort()
-        if len(run) < RUN and not files:  # it fits into memory
+        if is_last and not files:  # they fit into memory
             yield from map(itemgetter(2), run)
             return
         files.append(_write_run(map(itemgetter(2), run), next(names)))
@@ -238,6 +238,20 @@ def _sorted_lines(docs: Iterable[Document], folder: Path) -> Iterator[bytes]:
             file.unlink()
         del files[:MERGED]
     yield from _merge(files)
+
+
+def _runs(docs: Iterable[Document]) -> Iterator[tuple[bool, list[tuple[str, str, bytes]]]]:
+    """As many documents as are sorted at a time: text, id and line of each, and whether these are the last."""
+    run: list[tuple[str, str, bytes]] = []
+    size = 0
+    for doc in docs:
+        if len(run) >= RUN or size >= RUN_BYTES:
+            yield False, run
+            run, size = [], 0
+        line = _encode(doc)
+        run.append((doc.text, doc.id, line))
+        size += len(line)
+    yield True, run
 
 
 def _write_run(lines: Iterable[bytes], file: Path) -> Path:

@@ -20,22 +20,19 @@ from lacuner.atomic import STANDARD_STREAM, atomic_write
 HEAD = 1 << 20
 """Bytes at the beginning of an input from which format and layout are detected."""
 MAX_WINDOW = 1 << 27
-"""Bytes of history that a zstd file may ask for."""
+"""Bytes of memory that a zstd or xz file may ask for; xz needs half as much at its highest level."""
 
 
-class _Zstd(io.RawIOBase):
-    """A decompressed zstd stream with the errors of the standard library's decompressors.
+class _Frames(io.RawIOBase):
+    """A decompressed stream of zstd frames or xz streams, with the errors of the standard library's decompressors.
 
-    The library's own stream takes a truncated file for a complete one. It is fed in small pieces, because each
-    kilobyte may become 32 megabytes.
+    zstandard's own stream takes a truncated file for a complete one, and `lzma.open` has no limit of memory. Frames are
+    fed in small pieces, because each kilobyte may become 32 megabytes.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
-        import zstandard
-
-        self._error = zstandard.ZstdError
-        self._new_frame = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj
-        self._stream, self._frame, self._output = stream, self._new_frame(), bytearray()
+    def __init__(self, stream: BinaryIO, new_frame: Callable[[], Any], error: type[Exception], padding: bytes) -> None:
+        self._stream, self._new_frame, self._error, self._padding = stream, new_frame, error, padding
+        self._frame, self._output = new_frame(), bytearray()
 
     def readable(self) -> bool:
         return True
@@ -45,19 +42,38 @@ class _Zstd(io.RawIOBase):
             data = self._stream.read(1024)
             if not data:
                 if not self._frame.eof:
-                    raise EOFError("the file ends in the middle of a zstd frame")
+                    raise EOFError("the file ends in the middle of its compressed data")
                 break
             try:
-                while data:
-                    if self._frame.eof:
-                        self._frame = self._new_frame()
-                    self._output += self._frame.decompress(data)
-                    data = self._frame.unused_data
+                self._unpack(data)
             except self._error as error:
                 raise OSError(str(error)) from error
         taken = bytes(self._output[:size] if size >= 0 else self._output)
         del self._output[: len(taken)]
         return taken
+
+    def _unpack(self, data: bytes) -> None:
+        while data:
+            if self._frame.eof:
+                data = data.lstrip(self._padding)
+                if not data:
+                    return
+                self._frame = self._new_frame()
+            self._output += self._frame.decompress(data)
+            data = self._frame.unused_data
+
+
+def _open_zstd(stream: BinaryIO) -> _Frames:
+    import zstandard
+
+    return _Frames(
+        stream, zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj, zstandard.ZstdError, b""
+    )
+
+
+def _open_xz(stream: BinaryIO) -> _Frames:
+    new_frame = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, MAX_WINDOW)
+    return _Frames(stream, new_frame, lzma.LZMAError, b"\0")
 
 
 def _write_zstd(stream: IO[bytes]) -> Any:
@@ -69,8 +85,8 @@ def _write_zstd(stream: IO[bytes]) -> Any:
 MAGIC: dict[bytes, Callable[[BinaryIO], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
-    b"\xfd7zXZ\0": lzma.open,
-    b"\x28\xb5\x2f\xfd": _Zstd,
+    b"\xfd7zXZ\0": _open_xz,
+    b"\x28\xb5\x2f\xfd": _open_zstd,
 }
 """First bytes of a compressed file, and how it is opened."""
 COMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {

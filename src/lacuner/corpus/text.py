@@ -17,7 +17,7 @@ def read_txt(file: CorpusFile) -> Iterator[Document]:
     for block in file.read_blocks():
         for number, line in enumerate(block.lines, block.first):
             if line and not line.isspace():
-                yield Document(id=str(number), text=line, where=Where(str(file.path), number))
+                yield Document(id=file.number_id(number), text=line, where=Where(str(file.path), number))
 
 
 def _read_folder(folder: CorpusFile) -> Iterator[Document]:
@@ -25,7 +25,7 @@ def _read_folder(folder: CorpusFile) -> Iterator[Document]:
     paths = [path for path in files if path.suffix.lower() == ".txt"]
     folder.lost.count("file without the ending .txt not read", len(files) - len(paths))
     if not paths:
-        raise folder.error("there is no .txt file in this folder: for another format, give a file instead")
+        raise folder.error("there is no .txt file in this folder: give the format of its files with --format")
     for path in paths:
         try:
             text = folder.at(path).read_text()

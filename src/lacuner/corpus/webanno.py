@@ -19,6 +19,9 @@ from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.errors import CorpusError
 
 LAYER = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
+MAX_LAYERS = 100
+MAX_STACKED = 100
+"""Spans on one word, at most: each of them is written on every word that it covers."""
 _HEADER = "#FORMAT=WebAnno TSV 3"
 _RESERVED = re.compile(r"([\\\[\]|_*;]|->)")
 _ROW = re.compile(r"(\d{1,9}-\d{1,9}(?:\.\d{1,9})?)\t(\d{1,12})-(\d{1,12})\t([^\t]*)\t?(.*)", re.DOTALL)
@@ -42,38 +45,28 @@ def read_webanno(file: CorpusFile) -> Iterator[Document]:
     """Sentences as documents, with the spans of the layer of named entities, or of all custom layers."""
     columns: list[_Column] | None = None
     layers: list[str] = []
-    text: list[str] = []
-    rows: list[str] = []
-    first = number = 0
-    for line_number, line in _lines(file):
-        if line.startswith(("#T_SP=", "#T_RL=", "#T_CH=")) and columns is None:
-            layers.append(line)
-        elif line.startswith("#Text="):
-            first = first if text else line_number
-            text.append(line.removeprefix("#Text="))
-        elif line and not line.startswith("#"):
-            rows.append(line)
-        elif not line and rows:
+    number = 0
+    for place, (line_number, lines) in enumerate(file.read_paragraphs()):
+        if place == 0 and not (line_number == 1 and lines[0].startswith(_HEADER)):
+            raise file.error(f"a file of WebAnno TSV begins with {_HEADER}", 1)
+        if columns is None:
+            layers += [line for line in lines if line.startswith(("#T_SP=", "#T_RL=", "#T_CH="))]
+        text = [line.removeprefix("#Text=") for line in lines if line.startswith("#Text=")]
+        rows = [line for line in lines if not line.startswith("#")]
+        if rows:
             columns = _columns(layers, file) if columns is None else columns
             number += 1
-            yield from _sentence(text, rows, columns, file, (number, first))
-            text, rows = [], []
-
-
-def _lines(file: CorpusFile) -> Iterator[tuple[int, str]]:
-    number = 0
-    for block in file.read_blocks():
-        for number, line in enumerate(block.lines, block.first):
-            if number == 1 and not line.startswith(_HEADER):
-                raise file.error(f"a file of WebAnno TSV begins with {_HEADER}")
-            yield number, line
-    yield number + 1, ""
+            yield from _sentence(text, rows, columns, file, (number, line_number))
+        else:
+            file.lost.count("sentence without tokens not read", bool(text))
 
 
 def _columns(layers: list[str], file: CorpusFile) -> list[_Column]:
     """The columns with labels, counted from 0 after the token."""
     columns: list[_Column] = []
     index = 0
+    if len(layers) > MAX_LAYERS:
+        raise file.error(f"there are more than {MAX_LAYERS} layers")
     for line in layers:
         name, *features = line[6:].split("|")
         if line.startswith("#T_SP="):
@@ -85,9 +78,10 @@ def _columns(layers: list[str], file: CorpusFile) -> list[_Column]:
     if not chosen and columns:
         names = ", ".join(column.layer for column in columns)[:100]
         raise file.error(f"none of the layers is NamedEntity or a custom layer: {names}")
+    read = {column.layer for column in chosen}
     for line in layers:
         name = line[6:].partition("|")[0]
-        if name not in {column.layer for column in chosen}:
+        if name not in read:
             file.lost.count(f"layer {name[:80]} not read")
     for column in chosen:
         for feature in column.others:
@@ -100,7 +94,7 @@ def _sentence(
 ) -> Iterator[Document]:
     number, line = place
     try:
-        doc = _document(_unescape_text("\n".join(text)), rows, columns, number)
+        doc = _document(_unescape_text("\n".join(text)), rows, columns, file.number_id(number))
         finish_document(doc, file, line)
     except CorpusError as error:
         file.report(file.error(error.problem, line))
@@ -108,7 +102,7 @@ def _sentence(
     yield doc
 
 
-def _document(text: str, rows: list[str], columns: list[_Column], number: int) -> Document:
+def _document(text: str, rows: list[str], columns: list[_Column], id: str) -> Document:
     table = OffsetTable(text)
     base: int | None = None
     words: list[tuple[int, int]] = []
@@ -118,8 +112,9 @@ def _document(text: str, rows: list[str], columns: list[_Column], number: int) -
         match = _ROW.fullmatch(row)
         if match is None:
             raise CorpusError(f"this is not a token of WebAnno TSV (1-1<TAB>0-4<TAB>token): {row[:60]!r}")
+        token = _unescape_text(match[4])
         if base is None:
-            at = text.find(_unescape_text(match[4]))
+            at = text.find(token)
             base = int(match[2]) - (to_unit(text, "utf-16")[at] if at > 0 else 0)
         start = table.to_characters(int(match[2]) - base, "utf-16")
         end = table.to_characters(int(match[3]) - base, "utf-16")
@@ -129,6 +124,9 @@ def _document(text: str, rows: list[str], columns: list[_Column], number: int) -
             if words and start < words[-1][1]:
                 raise CorpusError(f"the token {match[2]}-{match[3]} is out of order")
             words.append((start, end))
+        if text[start:end] != token:
+            there = text[start:end][:40]
+            raise CorpusError(f"the token {match[2]}-{match[3]} is {token[:40]!r}, but the text there is {there!r}")
         cells = match[5].split("\t")
         for column in columns:
             cell = cells[column.number] if column.number < len(cells) else "_"
@@ -138,10 +136,12 @@ def _document(text: str, rows: list[str], columns: list[_Column], number: int) -
                     continue
                 key = (column.layer, group, label)
                 known = grouped.get(key)
-                grouped[key] = Span(start if known is None else known.start, end, label)
+                grouped[key] = (
+                    Span(start, end, label) if known is None else Span(known.start, max(end, known.end), label)
+                )
     spans = list(sort_spans(dict.fromkeys([*spans, *grouped.values()])))
     entities, unsure = [span for span in spans if span.label], [span for span in spans if not span.label]
-    return Document(str(number), text, tuple(words), tuple(entities), unsure=tuple(unsure))
+    return Document(id, text, tuple(words), tuple(entities), unsure=tuple(unsure))
 
 
 def _labels(cell: str) -> Iterator[tuple[str, int | None]]:
@@ -187,6 +187,9 @@ def _rows(doc: Document, number: int, base: int, lost: Lost) -> str:
     for first, last, span in to_words(doc, doc.spans, lost):
         if any(mark in span.label for mark in "\t\n\r") or span.label in ("_", "*"):
             lost.span(doc, span, "label would break its line")
+            continue
+        if any(len(cells[i]) >= MAX_STACKED for i in (first, (first + last) // 2, last - 1, *range(first, last))):
+            lost.span(doc, span, f"more than {MAX_STACKED} spans on one word")
             continue
         group += 1
         escaped = _RESERVED.sub(r"\\\1", span.label)

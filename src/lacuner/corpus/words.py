@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
+from lacuner.corpus.intervals import DisjointIntervals
 from lacuner.data import Document, Lost, Span, Words
 from lacuner.errors import CorpusError
 
@@ -196,11 +197,11 @@ def flatten(doc: Document, spans: Iterable[Span], lost: Lost) -> list[Span]:
     spans = sorted(spans, key=itemgetter(0))
     if all(left.end <= right.start for left, right in pairwise(spans)):
         return spans
-    kept: list[Span] = []  # by start, so that only the neighbours need to be compared
+    kept, taken = [], DisjointIntervals()
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start, span.label)):
-        at = bisect_left(kept, span.start, key=lambda other: other.start)
-        if any(span.overlaps(neighbour) for neighbour in kept[max(at - 1, 0) : at + 1]):
+        if taken.first_overlap(span.start, span.end):
             lost.span(doc, span, "span overlaps a longer one")
         else:
-            kept.insert(at, span)
-    return kept
+            taken.add(span.start, span.end)
+            kept.append(span)
+    return sorted(kept, key=itemgetter(0))
