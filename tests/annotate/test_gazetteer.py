@@ -113,7 +113,7 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
     assert pairs(gazetteer) == [("aspirin", "Chemical"), ("aspirin", "Drug")]
     assert sentences(gazetteer) == [
         "3 the surface is empty",
-        "4 the label of 'ibuprofen' is empty",
+        "4 the label of 'ibuprofen' is empty: --label is for rows without one",
         "5 this row has 1 column, but 2 columns are needed, separated by a semicolon, "
         "or one label for all rows (--label)",
         "6 'aspirin' as Chemical is a duplicate of line 2",
@@ -152,6 +152,8 @@ def test_every_mistake_is_one_sentence_with_file_and_line(tmp_path: Path) -> Non
         ("d.csv", "aspirin;Chemical\n".encode("utf-16-le"), r"d.csv: this looks like UTF-16 without a byte order"),
         ("d.jsonl", '{"id": "1", "terms": "Will"}', r"d.jsonl:1: the terms of a document must be a list"),
         ("d.jsonl", '{"terms": [["Will", "PER"]]}', r"d.jsonl:1: these terms have no document id"),
+        ("d.jsonl", '{"surface": "Mara", "label": "\\ud800"}', r"d.jsonl:1: this row has half of a surrogate pair"),
+        ("d.jsonl", '{"surface": "Mara", "label": "PER", "id": "\\ud800"}', r"d.jsonl:1: this row has half of a"),
         ("d.tsv", "a\tLOC\n東京\tLOC\n".encode("shift-jis"), r"d.tsv:2: the byte 0x93 is not UTF-8"),
     ],
 )  # fmt: skip
@@ -337,3 +339,16 @@ def test_files_that_are_too_large_are_refused(tmp_path: Path) -> None:
     with pytest.raises(GazetteerError, match="this file has more than 2 MiB"):
         read_file(tmp_path / "x.tsv", 2 << 20)
     assert len(read_file(tmp_path / "x.tsv")) == 3 << 20
+
+
+@pytest.mark.parametrize("column", ["Synonyms", "aliases"])
+def test_synonyms_in_a_column_of_their_own_are_entries(tmp_path: Path, column: str) -> None:
+    table = load(
+        tmp_path, "t.csv", f"name,type,{column}\nHalden,PLACE,Fredrikshald; H-town\nMara,PERSON,\nVorn,PLACE,Nova|New\n"
+    )
+    assert pairs(table)[:4] == [("Halden", "PLACE"), ("Fredrikshald", "PLACE"), ("H-town", "PLACE"), ("Mara", "PERSON")]
+    assert pairs(table)[-2:] == [("Nova", "PLACE"), ("New", "PLACE")] and not table.problems
+
+
+def test_a_table_of_synonyms_alone(tmp_path: Path) -> None:
+    assert pairs(load(tmp_path, "t.csv", "synonym,label\nHalden; or so,PLACE\n")) == [("Halden; or so", "PLACE")]

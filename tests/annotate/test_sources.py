@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from lacuner.annotate import (
     regex_source,
 )
 from lacuner.annotate.label_model import MISALIGNED
-from lacuner.data import Document, Span
+from lacuner.data import Document, Span, Words
 from lacuner.errors import ConfigError, GazetteerError
 
 TEXT = "John Smith saw Paris in May 2020"
@@ -37,6 +38,17 @@ def test_gazetteer_spans_have_source_name_and_weight() -> None:
     found = source.find(DOC)
     assert found.spans == [Span(0, 10, "PER", 0.9, "kb"), Span(15, 20, "LOC", None, "kb")]
     assert found.entries == [0, 1]
+
+
+@pytest.mark.parametrize("words", [None, ((0, 4), (5, 10), (11, 14), (15, 20), (21, 32))])
+def test_an_entry_with_thousands_of_labels_is_one_unsure_span_of_any_type(words: Words | None) -> None:
+    """One span per label and match would fill the memory."""
+    entries = [Entry("Paris", f"L{number}") for number in range(3_000)]
+    found = gazetteer_source([*entries, Entry("John", "PER"), Entry("John", "LOC")]).find(replace(DOC, words=words))
+    assert found.unsure == [Span(15, 20, "", None, "dictionary")] and len(found.entries) < 200
+    assert [[span.label for span in spans] for spans in found.ambiguous] == [["PER", "LOC"]]
+    [doc] = annotate([DOC], [gazetteer_source(entries)], ambiguous="first")
+    assert (doc.spans, doc.unsure) == ((), tuple(found.unsure))
 
 
 def test_entries_per_document() -> None:

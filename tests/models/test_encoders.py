@@ -3,9 +3,12 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lacuner.cli.options import Encoder as EncoderOption
 from lacuner.config import load_config
 from lacuner.data import Splits
 from lacuner.demo import build
@@ -42,6 +46,7 @@ from lacuner.models.types import Batch, Features
 from lacuner.recipes import RECIPES
 from lacuner.trainer.train import train
 
+ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = [
     ["Ada", "met", "Charles", "Babbage", "in", "London", "."],
     ["阿", "达", "在", "伦", "敦"],
@@ -88,6 +93,17 @@ conformance = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 def test_every_row_of_the_table_is_tested():
     assert set(ENCODERS) == {name.partition(",")[0] for name in (*MAKERS, *ELSEWHERE)}
+
+
+def test_every_row_of_the_table_is_in_the_help_texts():
+    option = get_args(EncoderOption)[1].help
+    setting = EncoderConfig.model_fields["name"].description
+    page = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8").partition("## Choose an encoder")[2]
+    for row in ENCODERS.values():
+        named = re.compile(rf"(?<![\w-]){re.escape(row.form)}(?![\w-])")
+        assert named.search(option), f"the help text of --encoder (cli/options.py) lacks {row.form}"
+        assert named.search(setting), f"the description of EncoderConfig.name (models/config.py) lacks {row.form}"
+        assert named.search(page), f"the section Choose an encoder of docs/quickstart.md lacks {row.form}"
 
 
 def encode(encoder, sentences, indices=None):
@@ -263,8 +279,10 @@ def test_bad_configs_are_refused():
 
 @pytest.mark.parametrize("name", ["huge", "tiny:x", "hf", "hf:", "run:", ":x", ""])
 def test_an_unknown_encoder_is_refused_with_the_rows_of_the_table(name):
+    forms = ", ".join(row.form for row in ENCODERS.values())
+    assert {"tiny", "lstm", "hf:NAME_OR_PATH"} <= set(forms.split(", "))
     for ask in (parse_encoder_name, encoder_fingerprint, lambda name: is_transformer(EncoderConfig(name=name))):
-        with pytest.raises(ConfigError, match="tiny, lstm, lexicon:ENCODER, hf:NAME_OR_PATH, run:PATH"):
+        with pytest.raises(ConfigError, match=f"choose one of {re.escape(forms)}$"):
             ask(name)
 
 
@@ -301,11 +319,12 @@ class LengthEncoder(torch.nn.Module):
     def prepare(self, sentences):
         words, row, lengths = index_words(sentences)
         sizes = np.array([min(len(word), 9) for word in words], dtype=np.int64)
-        return Features(lengths, lengths, {"sizes": sizes[row] if len(row) else row, "offsets": offsets_of(lengths)})
+        return Features(lengths, lengths, {"sizes": sizes[row], "offsets": offsets_of(lengths)})
 
     def collate(self, features, indices):
         positions, mask = pad_rows(features.arrays["offsets"], indices)
-        sizes = features.arrays["sizes"][positions] if len(features.arrays["sizes"]) else positions
+        sizes = np.zeros(mask.shape, dtype=np.int64)
+        sizes[mask] = features.arrays["sizes"][positions[mask]]
         return Batch(torch.from_numpy(mask), {"sizes": torch.from_numpy(sizes)})
 
     def forward(self, batch):

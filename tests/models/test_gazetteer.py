@@ -13,10 +13,11 @@ from lacuner.annotate import Entry
 from lacuner.data import Document, Span
 from lacuner.errors import ModelFileError
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
-from lacuner.models.gazetteer import TaggerGazetteer, parse_gazetteer, read_sidecars, write_sidecar
+from lacuner.models.gazetteer import TaggerGazetteer, parse_gazetteer
 from lacuner.models.heads import build_head
 from lacuner.models.merging import MERGE_RULES, MergeRule, merge_spans
 from lacuner.models.model import Model
+from lacuner.models.sidecar import read_sidecars, write_sidecar
 from lacuner.models.storage import load, load_with_entries, save
 from lacuner.models.tagger import Tagger
 
@@ -182,3 +183,16 @@ def test_damaged_files_of_several_gazetteers(others: str) -> None:
     data = f'{{"format": 2, "case": "fold", "spacing": "given", "stop": [], "entries": [], "others": {others}}}'
     with pytest.raises(ModelFileError, match="not a valid gazetteer file"):
         parse_gazetteer(data.encode(), Path("x"))
+
+
+def test_it_is_said_which_added_entries_are_not_used(tmp_path: Path) -> None:
+    save(tagger(TaggerGazetteer(ENTRIES)), tmp_path / "model")
+    file = tmp_path / "more.tsv"
+    file.write_text("Halden\tPER\nOslo\tLOC\nMoss\n")
+    lines: list[str] = []
+    extended = load_with_entries(tmp_path / "model", dictionary=[file], log=lines.append)
+    assert [span.label for span in extended("Halden Oslo Moss").spans] == ["LOC", "LOC"]
+    assert lines[0].startswith(f"{file}:3: ") and lines[1:] == [
+        f"read {file}: 2 entries, 1 row skipped",
+        f"{file}: 1 of these entries already in the tagger's gazetteer, whose labels stay",
+    ]

@@ -1,12 +1,10 @@
 # ruff: noqa: E402
-"""Models of others as sources: token classifiers built here, and GLiNER behind a module of the same interface."""
+"""Models of others as sources: token classifiers that are built here."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,8 +18,8 @@ from tokenizers import pre_tokenizers
 from lacuner.annotate import annotate, tagger_source
 from lacuner.corpus.words import split_words
 from lacuner.data import Document
-from lacuner.errors import ConfigError, ModelFileError
-from lacuner.models.model_sources import gliner_source, open_token_classifier
+from lacuner.errors import ModelFileError
+from lacuner.models.model_sources import open_token_classifier
 from tests.models.test_huggingface import make_model
 
 TEXT = "Ada Lovelace met Charles Babbage in London ."
@@ -126,104 +124,3 @@ def test_a_classifier_of_another_form_is_refused(tmp_path: Path) -> None:
         open_token_classifier(tmp_path)
     with pytest.raises(ModelFileError, match="no such folder: download"):
         open_token_classifier("someone/some-model")
-
-
-class FakeGLiNER:
-    """Finds capitalised words, reads at most `max_len` words, as the real one does."""
-
-    opened: tuple[str, dict[str, Any]] | None = None
-    config = SimpleNamespace(max_len=8)
-
-    @classmethod
-    def from_pretrained(cls, folder: str, **options: Any) -> FakeGLiNER:
-        cls.opened = folder, options
-        return cls()
-
-    def inference(self, texts: list[str], labels: list[str], **options: Any) -> list[list[dict[str, Any]]]:
-        assert options["threshold"] == 0.5
-        found = []
-        for text in texts:
-            words = split_words(text)[: self.config.max_len]
-            found.append(
-                [
-                    {"start": a, "end": b, "text": text[a:b], "label": labels[0], "score": 0.75}
-                    for a, b in words
-                    if text[a].isupper()
-                ]
-            )
-        return found
-
-
-@pytest.fixture
-def gliner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    module = ModuleType("gliner")
-    module.GLiNER = FakeGLiNER  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "gliner", module)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    (tmp_path / "model.safetensors").write_bytes(b"")
-    (tmp_path / "gliner_config.json").write_text(json.dumps({"model_name": "some/encoder", "encoder_config": {}}))
-    return tmp_path
-
-
-def test_gliner_reads_every_word_of_a_long_text(gliner: Path) -> None:
-    source = gliner_source(gliner, {"name of a person": "PER"}, name="zero-shot")
-    text = " ".join(f"Name{n} is here" for n in range(30))
-    docs = [Document("1", text), Document("2", ""), Document("3", "nothing")]
-    outputs = source.find_all(docs)
-    assert [text[s.start : s.end] for s in outputs[0].spans] == [f"Name{n}" for n in range(30)]
-    assert {(s.label, s.score, s.source) for s in outputs[0].spans} == {("PER", 0.75, "zero-shot")}
-    assert [len(output.spans) for output in outputs[1:]] == [0, 0]
-    assert FakeGLiNER.opened is not None and FakeGLiNER.opened[1]["local_files_only"] is True
-
-
-@pytest.mark.integration
-def test_the_real_gliner(tmp_path: Path) -> None:
-    """A random model: what it finds has no meaning, but it finds something up to the end of a long text."""
-    library = pytest.importorskip("gliner")
-    make_model("bert", tmp_path / "encoder")
-    encoder = json.loads((tmp_path / "encoder" / "config.json").read_text())
-    settings = {"model_name": str(tmp_path / "encoder"), "encoder_config": encoder, "hidden_size": 16, "max_len": 12}
-    settings |= {"name": "x", "max_width": 4, "subtoken_pooling": "first", "span_mode": "markerV0", "max_types": 5}
-    settings |= {"ent_token": "<<ENT>>", "sep_token": "<<SEP>>", "class_token_index": -1, "dropout": 0.1}
-    library.GLiNER.from_config(settings).save_pretrained(tmp_path / "model", safe_serialization=True)
-    file = tmp_path / "model" / "gliner_config.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "model_name": "some/encoder"}))
-    source = gliner_source(tmp_path / "model", {"person": "PER", "place": "LOC"}, threshold=0.0)
-    text = f"{TEXT} " * 6
-    outputs = source.find_all([Document("1", text), Document("2", "")])
-    assert max(span.end for span in outputs[0].spans) > 0.9 * len(text) and len(outputs[1].spans) == 0
-    assert {span.label for span in outputs[0].spans} <= {"PER", "LOC"}
-
-
-@pytest.mark.parametrize(
-    ("config", "sentence"),
-    [
-        ({"encoder_config": {"auto_map": {"AutoModel": "evil.Model"}}}, "auto_map=.*, which lacuner refuses"),
-        (
-            {"layers": [{"_attn_implementation": "evil/kernel"}]},
-            "_attn_implementation='evil/kernel', which lacuner refuses",
-        ),
-        ({"model_name": "/tmp"}, "names an encoder in another folder"),
-    ],
-)
-def test_hostile_gliner_folders(gliner: Path, config: dict[str, Any], sentence: str) -> None:
-    (gliner / "gliner_config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelFileError, match=sentence):
-        gliner_source(gliner, {"person": "PER"})
-
-
-def test_gliner_mistakes(gliner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="--labels"):
-        gliner_source(gliner, {})
-    (gliner / "gliner_config.json").write_text("{")
-    with pytest.raises(ModelFileError, match="not readable as JSON"):
-        gliner_source(gliner, {"person": "PER"})
-    (gliner / "gliner_config.json").unlink()
-    monkeypatch.setitem(sys.modules, "gliner", None)
-    with pytest.raises(ConfigError, match="pip install gliner"):
-        gliner_source(gliner, {"person": "PER"})
-    (gliner / "model.safetensors").unlink()
-    with pytest.raises(ModelFileError, match=r"no model\.safetensors .*safe_serialization=True"):
-        gliner_source(gliner, {"person": "PER"})
-    with pytest.raises(ModelFileError, match="no such folder"):
-        gliner_source(gliner / "nowhere", {"person": "PER"})

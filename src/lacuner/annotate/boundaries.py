@@ -192,7 +192,7 @@ def longer_phrases(
         totals[form] += sample.totals[source][surface]
     all_matches = sum(map(len, matches_of.values()))
     beside = Counter(word for matches in matches_of.values() for word in _neighbours(matches))
-    found = {}
+    phrases_of = {}
     for form in surfaces.keys() & matches_of.keys():
         matches = matches_of[form]
         if len(matches) < MIN_MATCHES or len({match[1] for match in matches}) < MIN_DOCUMENTS:
@@ -207,12 +207,12 @@ def longer_phrases(
         inside = sum(phrases.values())
         if inside >= MIN_SHARE_SUPPORTED * len(matches) and max(phrases.values()) >= MIN_REPEATED:
             ordered = tuple(sorted(phrases.items(), key=lambda item: (-item[1], item[0])))
-            found[form] = LongerPhrases(len(matches), ordered, sampled=totals[form] > len(matches))
-    supported = _forms_inside_entries(found.keys(), entries) if found else set()
+            phrases_of[form] = LongerPhrases(len(matches), ordered, sampled=totals[form] > len(matches))
+    supported = _forms_inside_entries(phrases_of.keys(), entries) if phrases_of else set()
     return {
-        form: found[form]
-        for form in sorted(found)
-        if form in supported or found[form].inside >= MIN_SHARE * found[form].matches
+        form: phrases_of[form]
+        for form in sorted(phrases_of)
+        if form in supported or phrases_of[form].inside >= MIN_SHARE * phrases_of[form].matches
     }
 
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
-from lacuner.annotate.intervals import DisjointIntervals, IntervalSet
 from lacuner.annotate.matching.matcher import Overlaps
 from lacuner.annotate.matching.terms import normalise_surface
 from lacuner.annotate.source_accuracy import MIN_SOURCES, ClaimCounts, SourceAccuracy, fit_accuracy
 from lacuner.annotate.sources import Source, SourceOutput
+from lacuner.corpus.intervals import DisjointIntervals, IntervalSet
 from lacuner.data import Document, Span, sort_spans
 from lacuner.errors import ConfigError
 
@@ -92,8 +92,8 @@ class LabelModel:
     def fit(self, docs: Sequence[Document], outputs: Sequence[Sequence[SourceOutput]]) -> SourceAccuracy:
         """Estimate the accuracy of the sources from what they found in some documents."""
         claims = ClaimCounts(len(self.sources))
-        for doc, found in zip(docs, outputs, strict=True):
-            for place, ballot in self._draft().ballots(found).items():
+        for doc, own_outputs in zip(docs, outputs, strict=True):
+            for place, ballot in self._draft().ballots(own_outputs).items():
                 surface = normalise_surface(doc.text[place[0] : place[1]])
                 for label, votes in ballot.items():
                     claims.add(surface, label, self._mask(votes))

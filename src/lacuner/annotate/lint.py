@@ -26,6 +26,8 @@ NUMBER = "a number"
 FREQUENT = "one of the most frequent matches"
 WRONG = "mostly wrong in gold"
 
+MAX_ROWS = 100
+"""Suspicious entries that are listed, at most."""
 FREQUENT_SHARE = 0.01
 """An entry is frequent if it has this share of all matches, and ten times the average number."""
 
@@ -82,10 +84,8 @@ class EntryPrecision:
             (self.right if span.key in gold_keys else self.wrong)[form] += 1
 
 
-def lint(
-    source: Source, statistics: LabellingStatistics, precision: EntryPrecision | None = None, limit: int = 100
-) -> list[LintRow]:
-    """The suspicious entries of a gazetteer source, worst first. Entries without a match are not listed.
+def lint(source: Source, statistics: LabellingStatistics, precision: EntryPrecision | None = None) -> list[LintRow]:
+    """The suspicious entries of a gazetteer source, worst first: at most `MAX_ROWS`, all with a match.
 
     Longer phrases are found only if `statistics.neighbours` was collected. They do not put an entry on the stop list,
     not even with gold: the entry is not wrong, its boundary is.
@@ -123,7 +123,7 @@ def lint(
             term = term._replace(longer=longer[form].phrases)
         if reasons:
             rows.append(term._replace(reasons=tuple(reasons), right=right, wrong=wrong, stop=stop))
-    return sorted(rows, key=_worst_first)[:limit]
+    return sorted(rows, key=_worst_first)[:MAX_ROWS]
 
 
 def _reasons(form: str) -> Iterator[str]:

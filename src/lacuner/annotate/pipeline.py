@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from lacuner.annotate.boundaries import NeighbourSample
-from lacuner.annotate.label_model import Ambiguous, By, LabelModel
+from lacuner.annotate.label_model import Ambiguous, By, LabelModel, Layer
 from lacuner.annotate.matching.matcher import Overlaps
 from lacuner.annotate.sources import Source, SourceOutput
 from lacuner.annotate.statistics import LabellingStatistics
@@ -48,8 +48,9 @@ def annotate(
     >>> doc.spans
     (Span(start=0, end=7, label='Chemical', score=None, source='dictionary'),)
     """
-    model = LabelModel(tuple(sources), by, ambiguous, overlaps)
-    return label_documents(docs, model, statistics=statistics, workers=workers)
+    return label_documents(
+        docs, LabelModel(tuple(sources), by, ambiguous, overlaps), statistics=statistics, workers=workers
+    )
 
 
 def label_documents(
@@ -65,31 +66,25 @@ def label_documents(
     >>> doc.spans[0].key
     (3, 7, 'YEAR')
     """
-    statistics = LabellingStatistics() if statistics is None else statistics
-    return _label(iter(docs), model, statistics, workers)
+    docs, counts_of_all = iter(docs), LabellingStatistics() if statistics is None else statistics
 
+    def add_labels(chunk: list[Document], layers: list[Layer]) -> list[Document]:
+        counts_of_all.add(chunk, layers, model.sources)
+        for doc, layer in zip(chunk, layers, strict=True):
+            doc.spans, doc.unsure = layer.spans, layer.unsure
+        return chunk
 
-def _label(
-    docs: Iterator[Document], model: LabelModel, statistics: LabellingStatistics, workers: int
-) -> Iterator[Document]:
     if model.by == "model" and model.accuracy is None:
         sample, outputs = fit_to_beginning(docs, model)
-        layers = [model.combine(doc, found) for doc, found in zip(sample, outputs, strict=True)]
-        statistics.add(sample, layers, model.sources)
-        for doc, layer in zip(sample, layers, strict=True):
-            doc.spans, doc.unsure = layer.spans, layer.unsure
-        yield from sample
+        layers = [model.combine(doc, own_outputs) for doc, own_outputs in zip(sample, outputs, strict=True)]
+        yield from add_labels(sample, layers)
     if workers <= 1 or not all(source.forkable for source in model.sources):
         for chunk in _split_chunks(docs, CHUNK):
-            layers = model.label(chunk)
-            statistics.add(chunk, layers, model.sources)
-            for doc, layer in zip(chunk, layers, strict=True):
-                doc.spans, doc.unsure = layer.spans, layer.unsure
-            yield from chunk
+            yield from add_labels(chunk, model.label(chunk))
         return
-    work = partial(_label_chunk, model, neighbours=statistics.neighbours is not None)
+    work = partial(_label_chunk, model, neighbours=counts_of_all.neighbours is not None)
     for chunk, (labels, counts) in map_in_order(_split_chunks(docs, CHUNK_FOR_WORKER), work, workers):
-        statistics.merge(counts)
+        counts_of_all.merge(counts)
         for doc, (spans, unsure) in zip(chunk, labels, strict=True):
             doc.spans = tuple([Span(*span) for span in spans])
             doc.unsure = tuple([Span(*span) for span in unsure])
@@ -101,7 +96,7 @@ def fit_to_beginning(
 ) -> tuple[list[Document], list[tuple[SourceOutput, ...]]]:
     """Fit a label model to the first documents; return them, without their annotation, and what the sources found."""
     sample = [doc for chunk in _split_chunks(_take_sample(docs), CHUNK) for doc in chunk]
-    outputs = [found for chunk in _cut(sample, MAX_DOCUMENTS) for found in model.find_all(chunk)]
+    outputs = [own_outputs for chunk in _cut(sample, MAX_DOCUMENTS) for own_outputs in model.find_all(chunk)]
     model.fit(sample, outputs)
     return sample, outputs
 

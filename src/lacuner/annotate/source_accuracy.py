@@ -250,9 +250,9 @@ def _measure(
         right += probs @ counts
         total += counts.sum(0)
     everything = sum(parameters.names for parameters in known.values())
-    found = np.sum([parameters.names * parameters.propensity for parameters in known.values()], axis=0)
+    claimed = np.sum([parameters.names * parameters.propensity for parameters in known.values()], axis=0)
     for at, source in enumerate(active):
-        accuracy, propensity = float(right[at] / total[at]), float(found[at] / everything)
+        accuracy, propensity = float(right[at] / total[at]), float(claimed[at] / everything)
         yield AccuracyRow(names[source], label, int(total[at]), accuracy, propensity)
 
 

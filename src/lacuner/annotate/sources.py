@@ -16,7 +16,7 @@ from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.gazetteer.files import read_file
 from lacuner.annotate.matching.automaton import Hit
 from lacuner.annotate.matching.matcher import Matcher, Overlaps
-from lacuner.annotate.matching.terms import Case, Spacing, normalise_surface
+from lacuner.annotate.matching.terms import MAX_LABELS, Case, Spacing, normalise_surface
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, GazetteerError
 
@@ -124,7 +124,7 @@ class _FindEntries:
         if not misaligned:
             return output
         others = _to_output(matcher, self.name, doc.text, misaligned)
-        return output._replace(misaligned=[*others.spans, *(spans[0] for spans in others.ambiguous)])
+        return output._replace(misaligned=[*others.spans, *others.unsure, *(spans[0] for spans in others.ambiguous)])
 
 
 _new = tuple.__new__
@@ -133,24 +133,25 @@ _new = tuple.__new__
 
 def _to_output(matcher: Matcher, name: str, text: str, hits: list[Hit]) -> SourceOutput:
     """Convert hits to spans."""
-    terms = matcher.terms
+    terms, flat = matcher.terms, matcher.overlaps == "longest"
     entry_of, labels, weights = terms.entry_of, terms.labels, terms.weights
-    flat = matcher.overlaps == "longest"
     entries = [entry_of[term] for term, _, _ in hits]
     if not weights and min(entries, default=0) >= 0:  # the usual case: one entry per hit
         label_of = terms.label_of
         spans = [_new(Span, (start, end, label_of[term], None, name)) for term, start, end in hits]
         return SourceOutput(spans, entries=entries, flat=flat)
-    spans, entries, ambiguous = [], [], []
+    spans, entries, ambiguous, unsure = [], [], [], []
     for term, start, end in hits:
         matched = terms.entries_of(term, text[start:end])
-        entries += matched
+        entries += matched[:MAX_LABELS]
         per_label = [Span(start, end, labels[entry], weights[entry] if weights else None, name) for entry in matched]
-        if len(per_label) > 1:
+        if len(per_label) > MAX_LABELS:
+            unsure.append(Span(start, end, "", None, name))
+        elif len(per_label) > 1:
             ambiguous.append(tuple(per_label))
         else:
             spans += per_label
-    return SourceOutput(spans, ambiguous=ambiguous, entries=entries, flat=flat)
+    return SourceOutput(spans, unsure=unsure, ambiguous=ambiguous, entries=entries, flat=flat)
 
 
 def per_document_source(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lacuner.annotate.gazetteer.files import read_file
 from lacuner.annotate.sources import Source, SourceOutput, batch_source, sort_output
 from lacuner.data import Document, Span
-from lacuner.errors import ConfigError, ModelFileError
+from lacuner.errors import ConfigError, ModelFileError, first_line
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -49,7 +49,7 @@ def spacy_source(path: str | PathLike[str], *, name: str | None = None) -> Sourc
         try:
             tagged = list(nlp.pipe([_to_spacy(nlp, doc) for doc in docs]))
         except Exception as error:  # components raise errors of many types
-            raise ConfigError(f"the source {name!r} failed: {_first_line(error)}") from error
+            raise ConfigError(f"the source {name!r} failed: {first_line(error)}") from error
         return [sort_output(name, doc, _spans(own)) for doc, own in zip(docs, tagged, strict=True)]
 
     return batch_source(name, find_batch)
@@ -106,7 +106,7 @@ def _load_patterns(path: Path) -> Language:
                 patterns.append(json.loads(line))
                 ruler.add_patterns(patterns[-1:])
             except Exception as error:  # JSON errors, missing keys, and spaCy's own errors
-                problem = f"this is not a pattern of spaCy's entity ruler ({_first_line(error)})"
+                problem = f"this is not a pattern of spaCy's entity ruler ({first_line(error)})"
                 raise ConfigError(problem, file=path, line=number) from error
     if not patterns:
         raise ConfigError("there is no pattern in this file", file=path)
@@ -119,7 +119,7 @@ def _load_pipeline(path: Path) -> Language:
     try:
         config = spacy.util.load_config(path / "config.cfg", interpolate=False)
     except Exception as error:  # as above
-        raise ModelFileError(f"this folder is not a spaCy pipeline ({_first_line(error)})", file=path) from error
+        raise ModelFileError(f"this folder is not a spaCy pipeline ({first_line(error)})", file=path) from error
     for name, component in config.get("components", {}).items():
         factory = component.get("factory", name) if isinstance(component, dict) else name
         if factory not in COMPONENTS:
@@ -132,7 +132,7 @@ def _load_pipeline(path: Path) -> Language:
     try:
         nlp: Language = spacy.load(path)
     except Exception as error:  # as above
-        raise ModelFileError(f"cannot load this spaCy pipeline: {_first_line(error)}", file=path) from error
+        raise ModelFileError(f"cannot load this spaCy pipeline: {first_line(error)}", file=path) from error
     nlp.max_length = 1 << 30
     return nlp
 
@@ -145,7 +145,3 @@ def _functions(config: Any) -> list[str]:
         return []
     own = [str(value) for key, value in config.items() if str(key).startswith("@")]
     return own + [function for value in config.values() for function in _functions(value)]
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

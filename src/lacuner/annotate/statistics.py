@@ -73,9 +73,9 @@ class LabellingStatistics:
                 self._add_document(doc, layer, sources)
             elif layer.spans:
                 self.matched += 1
-                here = list(map(_label, layer.spans))
-                labels += here
-                labels_by_document += set(here)
+                document_labels = list(map(_label, layer.spans))
+                labels += document_labels
+                labels_by_document += set(document_labels)
                 entries += layer.outputs[0].entries
         if self.neighbours is not None:
             for doc, layer in zip(docs, layers, strict=True):

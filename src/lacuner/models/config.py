@@ -1,7 +1,7 @@
 """Settings of encoders and heads, and the narrower head settings of recipes that work with some heads only."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -21,6 +21,8 @@ _Threshold = Annotated[float, Field(gt=0, lt=1)] | Literal["argmax", "dev"]
 
 class EncoderConfig(Config):
     """Settings of the encoder: words to vectors."""
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"shapes", "lexicon", "fusion"})
 
     name: str = "auto"
     """Encoder: `tiny-en`, `tiny-zh` (shipped, pre-trained), `tiny`, `lstm` (from scratch), `hf:NAME_OR_PATH` (Hugging
@@ -44,13 +46,6 @@ class EncoderConfig(Config):
     """`hf`: number of lowest layers whose weights are not trained; above 0 the embeddings are frozen too."""
     checkpointing: Annotated[bool, _HF] = False
     """`hf`: gradient checkpointing: less memory, more computation."""
-
-    @model_serializer(mode="wrap")
-    def _omit_later_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Runs and benchmark rows of earlier versions, which did not have these settings, stay the same runs."""
-        values: dict[str, Any] = serialise(self)
-        later = {"shapes": None, "lexicon": None, "fusion": "soft"}
-        return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 
 class HeadConfig(Config):
@@ -82,7 +77,7 @@ class HeadConfig(Config):
 
     @model_serializer(mode="wrap")
     def _omit_later_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Runs and benchmark rows of earlier versions, which did not have these settings, stay the same runs."""
+        """As in `Config`; a prototype head always had its settings."""
         values: dict[str, Any] = serialise(self)
         unused = {"prototypes", "scale"} if self.kind != "prototype" else set()
         unused |= {"hidden"} if self.hidden is None else set()

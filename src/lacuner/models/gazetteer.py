@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from lacuner.annotate.gazetteer.entries import Entry
-from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.terms import Case, Spacing, normalise_surface
 from lacuner.annotate.sources import gazetteer_source
-from lacuner.atomic import atomic_write
+from lacuner.corpus.intervals import IntervalSet
 from lacuner.data import Document, Span
-from lacuner.errors import ModelFileError
+from lacuner.errors import explain_damage
 from lacuner.models.merging import DEFAULT_RULE, MERGE_RULES, MergeRule, merge_spans
 
 FORMAT, FORMAT_OF_SEVERAL = 1, 2
-"""Of files with one gazetteer, and with several that have different options."""
+"""Format versions of files: with one gazetteer, and with several that have different options."""
 SOURCE = "gazetteer"
 """The `source` of spans that come from a gazetteer match."""
 
@@ -46,7 +45,7 @@ class TaggerGazetteer:
         self.others = tuple(others)
         """Gazetteers with other options. Where their matches overlap those of an earlier one, the earlier one wins."""
         self.rule = rule
-        """How matches and predictions combine where they overlap; `others` have the same rule."""
+        """How matches, those of `others` too, and predictions combine where they overlap."""
         self._source = gazetteer_source(self.own, name=SOURCE, case=case, spacing=spacing, stop=self.stop)
 
     @property
@@ -145,15 +144,13 @@ def _part_facts(part: TaggerGazetteer) -> dict[str, Any]:
 
 def parse_gazetteer(data: bytes, file: Path) -> TaggerGazetteer:
     """The gazetteer that `TaggerGazetteer.to_json` wrote."""
-    try:
+    with explain_damage("not a valid gazetteer file: run `lacuner annotate` again", file):
         facts: Any = json.loads(data)
-        if facts["format"] in (FORMAT, FORMAT_OF_SEVERAL):
-            others = facts["others"] if facts["format"] == FORMAT_OF_SEVERAL else []
-            gazetteer = _parse_part(facts, [_parse_part(other, []) for other in others])
-            return gazetteer.with_rule(MERGE_RULES[MERGE_RULES.index(facts.get("rule", DEFAULT_RULE))])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ModelFileError("not a valid gazetteer file: run `lacuner annotate` again", file=file) from error
-    raise ModelFileError("not a valid gazetteer file: run `lacuner annotate` again", file=file)
+        if facts["format"] not in (FORMAT, FORMAT_OF_SEVERAL):
+            raise ValueError("of another version")
+        others = facts["others"] if facts["format"] == FORMAT_OF_SEVERAL else []
+        gazetteer = _parse_part(facts, [_parse_part(other, []) for other in others])
+        return gazetteer.with_rule(MERGE_RULES[MERGE_RULES.index(facts.get("rule", DEFAULT_RULE))])
 
 
 def _parse_part(facts: Any, others: list[TaggerGazetteer]) -> TaggerGazetteer:
@@ -163,30 +160,3 @@ def _parse_part(facts: Any, others: list[TaggerGazetteer]) -> TaggerGazetteer:
     if not options or not all(isinstance(text, str) and text for text in strings):
         raise ValueError("wrong options or entries")
     return TaggerGazetteer(rows, case=facts["case"], spacing=facts["spacing"], stop=facts["stop"], others=others)
-
-
-def sidecar(corpus: Path) -> Path:
-    """Where `lacuner annotate` writes the gazetteer that made the labels of a corpus.
-
-    >>> sidecar(Path("weak.jsonl")).name
-    'weak.jsonl.gazetteer.json'
-    """
-    return corpus.with_name(corpus.name + ".gazetteer.json")
-
-
-def write_sidecar(gazetteer: TaggerGazetteer, corpus: Path) -> Path:
-    """Write a gazetteer beside the corpus that it labeled."""
-    path = sidecar(corpus)
-    with atomic_write(path) as stream:
-        stream.write(gazetteer.to_json())
-    return path
-
-
-def read_sidecars(corpora: Iterable[Path]) -> TaggerGazetteer | None:
-    """The gazetteers beside these corpora as one, each with its options, the first with priority; None without any."""
-    gazetteer: TaggerGazetteer | None = None
-    for path in map(sidecar, corpora):
-        if path.is_file():
-            own = parse_gazetteer(path.read_bytes(), path)
-            gazetteer = own if gazetteer is None else gazetteer.join(own)
-    return gazetteer

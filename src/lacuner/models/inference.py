@@ -17,7 +17,7 @@ BUDGET = 2048
 MAX_PADDING = 64
 """Words of padding that a sentence may add to a batch when documents are predicted; with more it opens a new batch."""
 FAST_FROM = 2048
-"""Words of a corpus from which an encoder's forward pass for prediction is used: it has to be prepared first."""
+"""Number of words from which on an encoder's fast forward pass pays off: it must be prepared first."""
 BLOCK = 1 << 18
 """Sentences that are sorted by length together; of a mapped corpus, about as many are in memory at a time."""
 

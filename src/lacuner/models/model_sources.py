@@ -1,13 +1,14 @@
-"""Other people's models as labelling sources: a Hugging Face token classifier, GLiNER. From folders, offline.
+"""A Hugging Face token classifier as a labelling source, from a folder, offline. (GLiNER is in `gliner_source.py`.)
 
-A token classifier becomes a `Tagger`: its encoder with our windows, so that long documents are read to the end, and its
+It becomes a `Tagger`: its encoder with our windows, so that long documents are read to the end, and its
 classifier as a token head.
 """
 
 import json
 import logging
-import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,21 +17,15 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from lacuner.annotate.sources import Source, SourceOutput, batch_source, sort_output
-from lacuner.corpus.words import split_words
-from lacuner.data import Document, Span
-from lacuner.errors import ConfigError, ModelFileError
-from lacuner.models.encoders.huggingface_config import check_config_file
+from lacuner.errors import ConfigError, ModelFileError, explain_damage
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.model import Model
 from lacuner.models.tag_sets import Scheme
 from lacuner.models.tagger import Tagger
-from lacuner.models.windows import cut_windows
 
 MAX_LABELS = 4096
 IMPOSSIBLE = -1e4
 """Logit of a tag that the classifier does not have."""
-GLINER_BATCH = 8
 
 
 def open_token_classifier(folder: str | PathLike[str]) -> Tagger:
@@ -48,13 +43,8 @@ def open_token_classifier(folder: str | PathLike[str]) -> Tagger:
         problem = "a Hugging Face source needs transformers: pip install 'lacuner[transformers]'"
         raise ConfigError(problem, file=folder) from error
     tags = _tags(folder)
-    logger = logging.getLogger("transformers")
-    level = logger.level
-    logger.setLevel(logging.ERROR)  # no report of the classifier as an unexpected part of the encoder
-    try:
+    with quiet_libraries():  # no report of the classifier as an unexpected part of the encoder
         encoder = open_huggingface(str(folder), HuggingFaceConfig(shapes=False))
-    finally:
-        logger.setLevel(level)
     weight, bias = _classifier(folder, len(tags), encoder.width)
     labels, scheme = _labels_and_scheme(tags, folder)
     head = TokenHead(encoder.width, labels, scheme, dropout=0.0)
@@ -68,16 +58,28 @@ def open_token_classifier(folder: str | PathLike[str]) -> Tagger:
     return Tagger(Model(encoder, head))
 
 
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """No warnings of GLiNER and transformers, which are about training, or about texts that we cut."""
+    loggers = [logging.getLogger(name) for name in ("gliner", "transformers")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
 def _tags(folder: Path) -> list[str]:
     """The tags of a classifier, by number, in our spelling."""
-    try:
+    with explain_damage("this folder has no token classifier: its config.json names no labels", folder):
         config = json.loads((folder / "config.json").read_bytes())
         names = {int(number): str(label) for number, label in config["id2label"].items()}
         architectures = [str(name) for name in config.get("architectures") or []]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelFileError(
-            "this folder has no token classifier: its config.json names no labels", file=folder
-        ) from error
     if architectures and not any(name.endswith("ForTokenClassification") for name in architectures):
         raise ModelFileError(f"this is not a token classifier but {architectures[0]}", file=folder)
     if sorted(names) != list(range(len(names))) or not 2 <= len(names) <= MAX_LABELS:
@@ -123,76 +125,3 @@ def _classifier(folder: Path, classes: int, width: int) -> tuple[Tensor, Tensor]
         problem = "the classifier is not one linear layer, so lacuner cannot run it"
         raise ModelFileError(f"{problem}; predict with the model itself and convert the result", file=folder)
     return weight.float(), bias.float()
-
-
-def gliner_source(
-    folder: str | PathLike[str], labels: Mapping[str, str], *, name: str | None = None, threshold: float = 0.5
-) -> Source:
-    """Label with GLiNER, a zero-shot model: `labels` gives our label for each description of an entity type.
-
-    GLiNER truncates long texts; here they are read in overlapping windows.
-    """
-    folder = Path(folder)
-    name = folder.name if name is None else name
-    if not labels:
-        raise ConfigError("a GLiNER source needs the entity types to look for: --labels 'drug name=DRUG'", file=folder)
-    model = _load_gliner(folder)
-    words = max(int(getattr(model.config, "max_len", 384) or 384) // 2, 1)
-    # half of what it reads: its word splitter may make more words of a text than ours
-
-    def find_batch(docs: Sequence[Document]) -> list[SourceOutput]:
-        pieces = [(number, *piece) for number, doc in enumerate(docs) for piece in _pieces(doc, words)]
-        texts = [docs[number].text[start:end] for number, start, end, _, _ in pieces]
-        entities = model.inference(texts, list(labels), threshold=threshold, batch_size=GLINER_BATCH) if texts else []
-        spans: list[list[Span]] = [[] for _ in docs]
-        for (number, offset, _, own_start, own_end), found in zip(pieces, entities, strict=True):
-            for entity in found:
-                start, end = entity["start"] + offset, entity["end"] + offset
-                if own_start <= start < own_end:
-                    label = labels.get(entity["label"], entity["label"])
-                    spans[number].append(Span(start, end, label, round(float(entity["score"]), 6)))
-        return [sort_output(name, doc, own) for doc, own in zip(docs, spans, strict=True)]
-
-    return batch_source(name, find_batch)
-
-
-def _pieces(doc: Document, size: int) -> list[tuple[int, int, int, int]]:
-    """Windows of a text in characters: start and end, and where the spans that count may begin."""
-    words = doc.words if doc.words is not None else split_words(doc.text)
-    if not words:
-        return []
-    windows, _ = cut_windows([1] * len(words), size, size // 4)
-    ends = [words[window.own_end][0] if window.own_end < len(words) else len(doc.text) for window in windows]
-    return [
-        (words[window.start][0], words[window.end - 1][1], words[window.own_start][0], end)
-        for window, end in zip(windows, ends, strict=True)
-    ]
-
-
-def _load_gliner(folder: Path) -> Any:
-    _check_gliner_folder(folder)
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when huggingface_hub is imported: the encoder is not fetched
-    try:
-        from gliner import GLiNER
-    except ImportError as error:
-        raise ConfigError("a GLiNER source needs GLiNER: pip install gliner", file=folder) from error
-    try:
-        return GLiNER.from_pretrained(str(folder), local_files_only=True, map_location="cpu")
-    except Exception as error:  # GLiNER raises whatever its libraries raise
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ModelFileError(f"cannot load this GLiNER model: {reason}", file=folder) from error
-
-
-def _check_gliner_folder(folder: Path) -> None:
-    """Refuse a folder that could run code: GLiNER trusts the code of encoders, and reads other kinds of weights."""
-    if not folder.is_dir():
-        raise ModelFileError("there is no such folder: download the model and name its folder", file=folder)
-    if not (folder / "model.safetensors").is_file():
-        problem = "there is no model.safetensors in this folder; other weights may run code, so they are not read"
-        hint = "save the model with GLiNER's save_pretrained(FOLDER, safe_serialization=True)"
-        raise ModelFileError(f"{problem}: {hint}", file=folder)
-    for file in sorted(folder.glob("*config.json")):
-        config = check_config_file(file)
-        encoder = config.get("model_name")
-        if isinstance(encoder, str) and (os.path.isabs(encoder) or Path(encoder).exists()):
-            raise ModelFileError("the config names an encoder in another folder, which may run code", file=file)

@@ -43,6 +43,21 @@ def run_positions(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return shift + np.arange(len(shift))
 
 
+def find_runs(mask: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of the runs of True in a mask of words; a run ends with its sentence, as `offsets` say.
+
+    >>> starts, ends = find_runs(np.array([True, True, False, True, True]), np.array([0, 4, 5]))
+    >>> starts.tolist(), ends.tolist()
+    ([0, 3, 4], [2, 4, 5])
+    """
+    before = np.concatenate([[False], mask[:-1]]) if len(mask) else mask
+    first = np.zeros(len(mask), dtype=bool)
+    first[offsets[:-1][offsets[:-1] < len(mask)]] = True
+    start = np.flatnonzero(mask & (first | ~before))
+    stops = np.union1d(np.flatnonzero(~mask), offsets[1:])
+    return start, stops[np.searchsorted(stops, start, side="right")] if len(start) else start
+
+
 _SENTENCES_AT_ONCE = 1 << 16
 
 

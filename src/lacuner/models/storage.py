@@ -7,7 +7,7 @@ or of another version raises `ModelFileError`.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from lacuner.annotate import load_gazetteer
 from lacuner.atomic import atomic_write
-from lacuner.errors import ConfigError, LacunerError, ModelFileError
+from lacuner.errors import ConfigError, LacunerError, ModelFileError, first_line
 from lacuner.models.encoders.tiny import SPARSE_ROWS
 from lacuner.models.gazetteer import TaggerGazetteer, parse_gazetteer
 from lacuner.models.lookup import LookupTagger
@@ -125,9 +125,15 @@ def load(path: str | PathLike[str]) -> AnyTagger:
 
 
 def load_with_entries(
-    path: str | PathLike[str], *, gazetteer: bool = True, dictionary: Sequence[str | PathLike[str]] = ()
+    path: str | PathLike[str],
+    *,
+    gazetteer: bool = True,
+    dictionary: Sequence[str | PathLike[str]] = (),
+    log: Callable[[str], None] | None = None,
 ) -> AnyTagger:
     """Load a tagger, and leave its gazetteer out or extend it by the entries of more files (its own have priority).
+
+    `log` receives what could not be used of these files, and how many of their entries were added.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -145,12 +151,16 @@ def load_with_entries(
     if not gazetteer:
         tagger.gazetteer = None
     for file in dictionary:
-        entries = load_gazetteer(file).entries
-        own = tagger.gazetteer
+        more, own = load_gazetteer(file), tagger.gazetteer
         if own is None or own.rule == "model":  # entries that the user adds are used, even if the tagger's own are not
-            tagger.gazetteer = TaggerGazetteer(entries)
+            tagger.gazetteer, known = TaggerGazetteer(more.entries), 0
         else:
-            tagger.gazetteer = own.extend(entries)
+            tagger.gazetteer, known = own.extend(more.entries), len(own)
+        if log is not None:
+            for sentence in more.describe_for_tagger():
+                log(sentence)
+            if left_out := len(more.entries) + known - len(tagger.gazetteer):
+                log(f"{file}: {left_out:,} of these entries already in the tagger's gazetteer, whose labels stay")
     return tagger
 
 
@@ -172,18 +182,14 @@ def load_model(path: str | PathLike[str]) -> AnyModel | LookupTagger:
         model.eval()
         scores = _regression_scores(model)
     except LacunerError as error:
-        raise ModelFileError(_first_line(error.problem), file=folder / CONFIG) from error
+        raise ModelFileError(first_line(error.problem), file=folder / CONFIG) from error
     except SafetensorError as error:
-        raise ModelFileError(f"not a safetensors file: {_first_line(error)}", file=folder / WEIGHTS) from error
+        raise ModelFileError(f"not a safetensors file: {first_line(error)}", file=folder / WEIGHTS) from error
     except Exception as error:  # torch raises errors of many kinds when settings and weights do not fit
-        problem = f"weights and settings do not fit each other: {_first_line(error) or type(error).__name__}"
+        problem = f"weights and settings do not fit each other: {first_line(error)}"
         raise ModelFileError(problem, file=folder) from error
     _check_regression_scores(scores, config["canaries"], folder)
     return model
-
-
-def _first_line(message: object) -> str:
-    return next(iter(str(message).strip().splitlines()), "")[:300]
 
 
 def saved_encoder_config(path: str | PathLike[str]) -> dict[str, Any] | None:

@@ -39,10 +39,12 @@ class TagSet:
 
     @property
     def letters(self) -> str:
+        """The letters of the scheme, without O."""
         return _LETTERS[self.scheme]
 
     @property
     def names(self) -> list[str]:
+        """The tags as strings, by number: `O`, `B-PER`, ..."""
         return ["O", *(f"{letter}-{label}" for label in self.labels for letter in self.letters)]
 
     def __len__(self) -> int:

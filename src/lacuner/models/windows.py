@@ -5,13 +5,14 @@ Each word is *owned* by exactly one window, whose predictions count for it. No l
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lacuner.corpus.intervals import SpanIndex
 from lacuner.corpus.tags import Chunk
 from lacuner.corpus.words import to_words, word_texts, words_of
 from lacuner.data import Document, Lost
@@ -46,6 +47,7 @@ class Sentences:
 
     @property
     def words_read(self) -> int:
+        """Number of words that some window owns."""
         return sum(window.own_end - window.own_start for window in self.windows)
 
 
@@ -79,37 +81,21 @@ def cut_sentences(
             raise ConfigError(f"document {doc.id!r} has {len(words):,} words, which do not fit into one window")
         if lost is not None:
             lost.count("span longer than a window", len(too_long))
-        nearby = None if annotation is None or len(windows) == 1 else _NearbySpans(annotation)
         for piece in windows:
             sentences.append(words[piece.start : piece.end])
             document.append(number)
             all_windows.append(piece)
-            if annotation is not None:
-                annotations.append(annotation if nearby is None else restrict_to_window(nearby.around(piece), piece))
+        if annotation is not None:
+            annotations += [annotation] if len(windows) == 1 else _restrict_to_windows(annotation, windows)
     return Sentences(sentences, np.array(document, dtype=np.int64), all_windows, annotations)
 
 
-class _NearbySpans:
-    """The spans of a long document near a window: each window looks at few, not at all of them."""
-
-    def __init__(self, annotation: Annotation) -> None:
-        self._annotation = annotation
-        self._columns = {name: sorted(getattr(annotation, name)) for name in ("spans", "rejected", "unsure")}
-        self._firsts = {name: [span[0] for span in spans] for name, spans in self._columns.items()}
-        widths = [span[1] - span[0] for spans in self._columns.values() for span in spans]
-        self._widest = max(widths, default=0)
-
-    def around(self, window: Window) -> Annotation:
-        """The annotation with the spans that may touch a window, and perhaps some more."""
-        near: dict[str, Any] = {
-            name: spans[
-                bisect_left(self._firsts[name], window.start - self._widest) : bisect_left(
-                    self._firsts[name], window.end
-                )
-            ]
-            for name, spans in self._columns.items()
-        }
-        return replace(self._annotation, **near)
+def _restrict_to_windows(annotation: Annotation, windows: Sequence[Window]) -> Iterator[Annotation]:
+    """The annotation of each window of a long document; each window looks at few spans, not at all of them."""
+    indices = {name: SpanIndex(getattr(annotation, name)) for name in ("spans", "rejected", "unsure")}
+    for window in windows:
+        near: dict[str, Any] = {name: index.overlapping(window.start, window.end) for name, index in indices.items()}
+        yield restrict_to_window(replace(annotation, **near), window)
 
 
 def annotation_of(doc: Document, lost: Lost) -> Annotation:
@@ -172,9 +158,9 @@ def cut_windows(
     if size < 1 or not 0 <= overlap < size:
         raise ConfigError(f"the overlap of windows must be smaller than their size, {size}: it is {overlap}")
     length = len(costs)
-    before = [0, *accumulate(costs)]  # units before each word
-    if before[-1] <= size:
+    if sum(costs) <= size:
         return [Window(0, length, 0, length)], []
+    before = [0, *accumulate(costs)]  # units before each word
 
     def reach(start: int, room: int) -> int:
         """The end of the longest run of words from `start` that fits into `room`."""

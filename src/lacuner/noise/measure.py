@@ -1,13 +1,12 @@
 """Label noise of weak labels, measured against gold: missing, wrong and spurious labels."""
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, takewhile
 from typing import Any
 
+from lacuner.corpus.intervals import SpanIndex
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.evaluate.align import align
@@ -33,6 +32,7 @@ class Density:
 
     @property
     def share(self) -> float:
+        """Share of sentences with at most sqrt(n) entities; 1 without sentences."""
         return self.sparse / self.sentences if self.sentences else 1.0
 
 
@@ -53,6 +53,7 @@ class Measurement:
 
     @property
     def total(self) -> Counter[str]:
+        """Number of spans of each kind, over all types."""
         return sum(self.kinds.values(), Counter())
 
     def as_json(self) -> dict[str, Any]:
@@ -135,18 +136,15 @@ def _matches(gold_spans: Iterable[Span], weak_spans: Iterable[Span]) -> Iterator
 
     Spans are matched one to one: equal ones first, then those at the same place, then by overlap.
     """
-    gold, weak = sorted({span.key for span in gold_spans}), sorted({span.key for span in weak_spans})
-    candidates = []
-    longest = max((end - start for start, end, _ in weak), default=0)
+    gold, weak = sorted({span.key for span in gold_spans}), {span.key for span in weak_spans}
+    candidates, index = [], SpanIndex(weak)
     for a in gold:
-        at = bisect_left(weak, a[0] - longest, key=lambda key: key[0])  # spans that start earlier end before this one
-        for b in takewhile(lambda b: b[0] < a[1], islice(weak, at, None)):  # noqa: B023 (used at once)
+        for b in index.overlapping(a[0], a[1]):
             overlap = min(a[1], b[1]) - max(a[0], b[0])
-            if overlap > 0:
-                same_place, same_type = a[:2] == b[:2], a[2] == b[2]
-                candidates.append(((same_place and same_type, same_place, same_type, overlap), a, b))
+            same_place, same_type = a[:2] == b[:2], a[2] == b[2]
+            candidates.append(((same_place and same_type, same_place, same_type, overlap), a, b))
     candidates.sort(key=lambda candidate: candidate[0], reverse=True)
-    free_gold, free_weak = set(gold), set(weak)
+    free_gold, free_weak = set(gold), weak
     for (_, same_place, same_type, _), a, b in candidates:
         if a in free_gold and b in free_weak:
             free_gold.remove(a)

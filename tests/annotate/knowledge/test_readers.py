@@ -6,7 +6,10 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 import tracemalloc
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,6 +102,28 @@ def test_sparql_results_and_tables(tmp_path: Path) -> None:
     assert build(tmp_path / "list.txt", label="LOC") == {("Halden", "LOC", None), ("Moss", "LOC", None)}
 
 
+def test_languages_and_aliases_in_sparql_results(tmp_path: Path) -> None:
+    """The result says in which language a label is, but `--language` kept them all."""
+    entity = {"item": {"type": "uri", "value": "http://www.wikidata.org/entity/Q585"}}
+    rows = []
+    for label, alias, language in (("Oslo", "Kristiania", "nb"), ("Christiania", "Kristiania", "de")):
+        literals = {"itemLabel": label, "alias": alias}
+        literal = {name: {"type": "literal", "value": value, "xml:lang": language} for name, value in literals.items()}
+        rows.append({**entity, **literal, "class": {"type": "uri", "value": "http://www.wikidata.org/entity/Q515"}})
+    services = {"type": "literal", "value": "Oslo, Tigerstaden", "xml:lang": "nb"}
+    rows.append({**entity, "itemLabel": rows[0]["itemLabel"], "itemAltLabel": services, "class": rows[0]["class"]})
+    (tmp_path / "query.json").write_text(json.dumps({"results": {"bindings": rows}}))
+    classes = {"Q515": "LOC"}
+
+    def names(**options: object) -> set[str]:
+        return {surface for surface, *_ in build(tmp_path / "query.json", classes=classes, **options)}
+
+    assert names(languages=("nb",)) == {"Oslo", "Kristiania", "Tigerstaden"}
+    assert names(languages=("de",)) == {"Christiania", "Kristiania"}
+    assert names(kinds=("label",)) == {"Oslo", "Christiania"}
+    assert names() == {"Oslo", "Christiania", "Kristiania", "Tigerstaden"}
+
+
 def test_obo(tmp_path: Path) -> None:
     file = tmp_path / "doid.obo"
     file.write_text(samples.OBO)
@@ -189,6 +214,75 @@ def test_spreadsheets(tmp_path: Path) -> None:
         build(tmp_path / "broken.xlsx")
 
 
+def change_member(file: Path, name: str, change: Callable[[bytes], bytes]) -> None:
+    """Rewrite a member of an archive, or add it."""
+    with zipfile.ZipFile(file) as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    members[name] = change(members.get(name, b""))
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+
+
+def add_rows(rows: bytes) -> Callable[[bytes], bytes]:
+    return lambda sheet: sheet.replace(b"</sheetData>", rows + b"</sheetData>")
+
+
+DECLARATION, ENTITY = re.compile(rb"^(<\?xml[^>]*>)?"), rb'\1<!DOCTYPE x [<!ENTITY a "b">]>'
+SHEET = "xl/worksheets/sheet1.xml"
+STRINGS = b'<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+SPREADSHEETS: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
+    "a row after a gap": (
+        SHEET,
+        add_rows(b'<row r="2000000"><c r="A2000000"><v>1</v></c></row>'),
+        "too large",
+    ),
+    "cells far to the right": (
+        SHEET,
+        add_rows(b'<row><c r="XFD3"><v>1</v></c></row>' * 500),
+        "too large",
+    ),
+    "a row of thousands of cells": (SHEET, add_rows(b"<row>" + b"<c/>" * 150_000 + b"</row>"), "too many cells"),
+    "a string of many parts": (
+        "xl/sharedStrings.xml",
+        lambda _: STRINGS + b"<si>" + b"<t/>" * 150_000,
+        "too many",
+    ),
+    "deep": (SHEET, add_rows(b"<x>" * 600), "too many cells"),
+    "entities": ("xl/workbook.xml", lambda book: DECLARATION.sub(ENTITY, book, count=1), "declares XML entities"),
+    "damaged": (SHEET, lambda sheet: sheet[:-20], "not well-formed XML"),
+}
+
+
+@pytest.mark.parametrize("name", SPREADSHEETS)
+def test_a_small_spreadsheet_cannot_become_large(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "terms.xlsx"
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append(["surface", "label"])
+    book.active.append(["Halden", "LOC"])
+    book.save(file)
+    monkeypatch.setattr("lacuner.annotate.knowledge.spreadsheets.MAX_ROWS", 100_000)
+    monkeypatch.setattr("lacuner.annotate.knowledge.spreadsheets.MAX_CELLS", 1_000_000)
+    change_member(file, SHEET, lambda sheet: re.sub(rb"A1:B2", b"A1:XFD1048576", sheet))
+    assert build(file) == {("Halden", "LOC", None)}, "a wrong size that the file states"
+    member, change, sentence = SPREADSHEETS[name]
+    change_member(file, member, change)
+    with pytest.raises(GazetteerError, match=sentence):
+        build(file)
+
+
+def test_compressed_tables_are_not_read_as_something_else(tmp_path: Path) -> None:
+    (tmp_path / "terms.jsonl.gz").write_bytes(gzip.compress(b'{"surface": "Halden", "label": "LOC"}\n'))
+    with pytest.raises(GazetteerError, match="a compressed table is not read: unpack it"):
+        build(tmp_path / "terms.jsonl.gz")
+
+
+def test_the_format_of_json_is_recognised_in_its_encoding(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(samples.WIKIDATA, encoding="utf-16-le")
+    report = build_gazetteer([KnowledgeFile(tmp_path / "x.json", "utf-16-le", label="X")], tmp_path / "x.tsv")
+    assert report.entries["X"] > 0
+
+
 def test_filters(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("Halden\nwill\n42\n3-1\nx\n北\n北京\n" + "long " * 30 + "\nbell\x07\n")
     rows, report = run(tmp_path / "list.txt", label="X")
@@ -197,6 +291,7 @@ def test_filters(tmp_path: Path) -> None:
     assert report.filtered == counts and report.concepts == 9
     more = build(tmp_path / "list.txt", label="X", keep_common=True, keep_numbers=True, min_length=1, max_length=1000)
     assert len(more) == 8
+    assert len(build(tmp_path / "list.txt", label="X", common_words=frozenset({"halden", "北京"}))) == 1
     for options in ({"kinds": ("nickname",)}, {"min_length": 5, "max_length": 4}):
         with pytest.raises(ConfigError, match="--"):
             NameFilter(**options)  # type: ignore[arg-type]
@@ -219,10 +314,11 @@ def test_formulas_are_not_evaluated_by_spreadsheets(tmp_path: Path) -> None:
         ("x.owl", "<a></b>", r"x.owl:1: this is not well-formed XML"),
         ("x.owl", "<a></a>", r"x.owl: this XML is not RDF"),
         ("x.jsonld", "{", r"x.jsonld:1: this is not JSON"),
-        ("x.jsonld", "[" * 200_000, r"x.jsonld: this JSON is nested too deeply"),
+        ("x.jsonld", "[" * 200_000, r"x.jsonld:1: this is not readable JSON: nested too deeply"),
         ("x.json", '[\n{"type":"item","id":"Q1","labels":\n]\n', r"x.json:2: this line is not an entity"),
         ("x.rrf", "C1|ENG\n", r"x.rrf:1: this row has fewer than 18 columns"),
         ("x.dat", "x", r"x.dat: the format is not recognised: name one of wikidata, .*\(--format\)"),
+        ("x.ttl", "@prefix x: <y> .", r"x.ttl: this RDF is neither XML nor JSON-LD: convert it"),
         ("x.obo", "name\udcff", r"x.obo:1: this is not utf-8 text .*--encoding"),
     ],
 )
@@ -257,12 +353,81 @@ LAUGHS = """<!DOCTYPE rdf:RDF [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&
         ('<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/passwd">]><r>&a;</r>', "the XML entity 'a' is refused"),
         ('<!DOCTYPE r [<!ENTITY % a "x">]><r/>', "the XML entity 'a' is refused"),
         ("<r>" * 600, "nested too deeply"),
+        ('<r a="' + "x\n" * 10_000_000, "a tag or comment is longer than 16,777,216 bytes"),
     ],
 )
 def test_hostile_xml(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "x.owl").write_text(text)
     with pytest.raises(GazetteerError, match=sentence):
         build(tmp_path / "x.owl", label="X")
+
+
+RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:s="http://x.org/#">'
+ENDLESS = {
+    "x.obo": ("[Term]\nid: X:1\n", 'synonym: "wheeze" EXACT []\n'),
+    "x.owl": (f'{RDF}<s:Concept rdf:about="http://x.org/7">', "<s:altLabel>wheeze</s:altLabel>\n"),
+    "x.rrf": ("", "C1|ENG|P|L1|PF|S1|Y|A1||M1|D1|MSH|MH|D1|wheeze|0|N|256|\n"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_small_file_cannot_hold_a_concept_that_never_ends(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lacuner.annotate.knowledge.concepts.MAX_PARTS", 1_000)
+    head, part = ENDLESS[name]
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress((head + part * 1_500).encode()))
+    with pytest.raises(GazetteerError, match="this concept has more than 1,000 names"):
+        build(tmp_path / f"{name}.gz", label="X")
+
+
+def test_the_graph_of_a_json_ld_file_may_be_longer_than_a_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its nodes are read one by one; anything else of this length is refused before it fills the memory."""
+    monkeypatch.setattr("lacuner.corpus.json_stream.MAX_LINE", 1_000)
+    nodes = [{"@id": f"x:{n}", "prefLabel": f"name {n}"} for n in range(1_000)]
+    for content in ({"@context": {}, "@graph": nodes}, nodes):
+        (tmp_path / "x.jsonld").write_text(json.dumps(content, indent=1))
+        assert len(build(tmp_path / "x.jsonld", label="X")) == 1_000
+    (tmp_path / "x.jsonld").write_text("\n".join(map(json.dumps, nodes)))
+    assert len(build(tmp_path / "x.jsonld", label="X")) == 1_000
+    (tmp_path / "x.jsonld").write_text(json.dumps(dict(zip(map(str, range(1_000)), nodes, strict=True))))
+    with pytest.raises(LacunerError, match="this object is longer than 1,000 characters"):
+        build(tmp_path / "x.jsonld", label="X")
+
+
+def test_nested_and_short_forms_of_rdf_xml(tmp_path: Path) -> None:
+    """A concept inside a statement, a name as an attribute, the language on an element around it."""
+    text = f"""{RDF.replace(">", ' xml:lang="en">')}
+    <s:Concept rdf:about="http://x.org/#pome"><s:prefLabel>pome</s:prefLabel>
+      <s:narrower><s:Concept rdf:about="http://x.org/#pear" s:prefLabel="pear"/></s:narrower></s:Concept>
+    <s:Concept rdf:about="http://x.org/#quince"><s:prefLabel>quince</s:prefLabel>
+      <s:altLabel xml:lang="de">Quitte</s:altLabel>
+      <s:broader><s:Concept rdf:about="http://x.org/#drupe"><s:prefLabel>drupe</s:prefLabel></s:Concept></s:broader>
+    </s:Concept></rdf:RDF>"""
+    (tmp_path / "x.rdf").write_text(text)
+    rows = build(tmp_path / "x.rdf", label="X", languages=("en",))
+    assert {surface for surface, *_ in rows} == {"pome", "pear", "quince", "drupe"}
+    assert {surface for surface, *_ in build(tmp_path / "x.rdf", label="X", languages=("de",))} == {"Quitte"}
+    below = build(tmp_path / "x.rdf", classes={"drupe": "F"})
+    assert {surface for surface, *_ in below} == {"drupe", "quince", "Quitte"}
+
+
+def test_the_encoding_of_an_xml_declaration_is_not_applied_twice(tmp_path: Path) -> None:
+    text = f'<?xml version="1.0" encoding="ISO-8859-1"?>{RDF}<s:C rdf:about="http://x.org/#1"><s:prefLabel>Plön'
+    (tmp_path / "x.rdf").write_text(f"{text}</s:prefLabel></s:C></rdf:RDF>", encoding="latin-1")
+    with pytest.raises(LacunerError, match="--encoding"):
+        build(tmp_path / "x.rdf", label="X")
+    source = KnowledgeFile(tmp_path / "x.rdf", "latin-1", label="X")
+    build_gazetteer([source], tmp_path / "x.tsv")
+    assert "Plön\t" in (tmp_path / "x.tsv").read_text(encoding="utf-8")
+
+
+def test_terms_of_obo_have_the_default_namespace(tmp_path: Path) -> None:
+    terms = "[Term]\nid: X:1\nname: asthma\n\n[Term]\nid: X:2\nname: pear\nnamespace: fruit\n"
+    (tmp_path / "x.obo").write_text(f"default-namespace: ailments\n\n{terms}")
+    assert build(tmp_path / "x.obo", classes={"ailments": "D"}) == {("asthma", "D", "X:1")}
 
 
 def test_cycles_and_long_chains_of_parents(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from typing import NamedTuple, overload
 from lacuner.data import Where
 from lacuner.errors import GazetteerError
 
+PROBLEMS_SHOWN = 20
+"""Problems of a file that are listed one by one."""
+
 MAX_SURFACE = 1_000
 """Characters in a surface. A longer one is not a term but an unclosed quote."""
 
@@ -107,6 +110,24 @@ class Gazetteer:
     def __len__(self) -> int:
         return len(self.entries) + sum(map(len, self.by_document.values()))
 
+    def describe_for_tagger(self) -> list[str]:
+        """The first problems, and how many entries a tagger uses: those for single documents are of no use to it.
+
+        >>> gazetteer = Gazetteer("terms.csv", [Entry("Halden", "LOC")], problem_rows=[(3, "no label", False)])
+        >>> gazetteer.describe_for_tagger()
+        ['terms.csv:3: no label', 'read terms.csv: 1 entry, 1 row skipped']
+        """
+        sentences = [str(problem) for problem in self.problems]
+        if len(sentences) > PROBLEMS_SHOWN:
+            sentences[PROBLEMS_SHOWN:] = [f"{self.file}: {len(sentences) - PROBLEMS_SHOWN:,} more problems"]
+        entries, rows = len(self.entries), self.skipped
+        counts = (
+            f"{entries:,} {'entry' if entries == 1 else 'entries'}, {rows:,} {'row' if rows == 1 else 'rows'} skipped"
+        )
+        if self.by_document:
+            counts += f"; {len(self) - entries:,} entries for single documents are not used"
+        return [*sentences, f"read {self.file}: {counts}"]
+
 
 class GazetteerBuilder:
     """Checks the rows that the readers pass to it, and collects entries and problems.
@@ -164,6 +185,7 @@ class GazetteerBuilder:
         return self._first_with_label.setdefault((entry.surface, entry.label), number)
 
     def finish(self) -> Gazetteer:
+        """The gazetteer of all entries and problems added so far."""
         entries = Entries(self.file, self._surfaces, self.labels, self._weights, self._ids, self.lines)
         return Gazetteer(self.file, entries, self.by_document, self._problem_rows)
 
@@ -179,8 +201,8 @@ class GazetteerBuilder:
         problem = None
         if "\0" in surface or "\0" in label:
             problem = "this row has a NUL character"
-        elif not surface.isascii() and any("\ud800" <= char <= "\udfff" for char in surface):
-            problem = "the surface has half a surrogate pair, which is not a character"
+        elif _has_surrogate(surface) or _has_surrogate(label) or _has_surrogate(id or ""):
+            problem = "this row has half of a surrogate pair, which is not a character"
         elif not surface:
             problem = "the surface is empty"
         elif len(surface) > MAX_SURFACE:
@@ -188,13 +210,17 @@ class GazetteerBuilder:
         elif kind and not label:
             problem = f"the mapping has no label for the class {last_segment(kind)!r}"
         elif not label:
-            problem = f"the label of {surface!r} is empty"
+            problem = f"the label of {surface!r} is empty: --label is for rows without one"
         elif number is not None and not math.isfinite(number):
             problem = f"the weight {weight!r} of {surface!r} is not a number"
         if problem is not None:
             self.add_problem(line, problem)
             return None
         return Entry(surface, label, number, id or None, Where(self.file, line or None))
+
+
+def _has_surrogate(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def last_segment(uri: str) -> str:

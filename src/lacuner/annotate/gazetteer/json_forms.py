@@ -1,4 +1,4 @@
-"""Gazetteers in JSON: one object per line, spaCy patterns, terms per document, SPARQL results."""
+"""Gazetteers in JSON: one object per line, spaCy patterns, terms per document, SPARQL results, our own files."""
 
 import json
 from collections.abc import Mapping
@@ -35,14 +35,19 @@ def read_json_lines(text: str, builder: GazetteerBuilder) -> None:
 
 
 def read_json(text: str, builder: GazetteerBuilder) -> None:
-    """Read a SPARQL result, in the standard JSON format or as a list of flat objects."""
+    """Read a SPARQL result, in the standard JSON format or as a list of flat objects; or a tagger's gazetteer."""
     file = builder.file
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise GazetteerError(f"this is not JSON ({_json_problem(error)})", file=file, line=line) from error
-    if isinstance(content, Mapping):
+    if isinstance(content, Mapping) and isinstance(content.get("entries"), list):  # written by `annotate`
+        others = content.get("others")
+        parts = [content, *(others if isinstance(others, list) else ())]
+        lists = [part.get("entries") for part in parts if isinstance(part, Mapping)]
+        content = [row for rows in lists if isinstance(rows, list) for row in rows]
+    elif isinstance(content, Mapping):
         results = content.get("results")
         content = results.get("bindings") if isinstance(results, Mapping) else None
     if not isinstance(content, list):

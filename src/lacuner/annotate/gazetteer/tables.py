@@ -26,6 +26,7 @@ _COLUMN_NAMES = frozenset((*_SURFACE, *_LABEL, *_WEIGHT, *_ID))
 _ITEM_LABEL = ("itemlabel", "label", "name", "item_label")
 _ALIAS = ("itemaltlabel", "altlabel", "alias", "aliases", "item_alt_label", "itemalias")
 _ALIASES_WITH_COMMAS = ("itemaltlabel", "altlabel", "item_alt_label")
+_SYNONYMS = ("aliases", "alias", "synonyms", "synonym", "altlabel")
 _CLASS = ("class", "classlabel", "type", "typelabel", "class_label")
 _SAMPLE = 200
 
@@ -44,6 +45,7 @@ class _Columns(NamedTuple):
     weight: int | None
     id: int | None
     width: int
+    synonyms: int | None = None
 
 
 def read_terms(text: str, builder: GazetteerBuilder) -> None:
@@ -103,7 +105,11 @@ def _add_row(line: int, cells: list[str], columns: _Columns, separator: str, bui
         builder.add_problem(line, f"this row has {_count(cells)}, the others have {columns.width}{hint}")
     else:
         surface, label = _cell(cells, columns.surface), _cell(cells, columns.label)
-        builder.add(line, surface, label, _cell(cells, columns.weight), _cell(cells, columns.id) or None)
+        weight, id = _cell(cells, columns.weight), _cell(cells, columns.id) or None
+        builder.add(line, surface, label, weight, id)
+        for synonym in re.split("[|;]", _cell(cells, columns.synonyms)):
+            if synonym.strip():
+                builder.add(line, synonym, label, weight, id)
 
 
 def _count(cells: list[str]) -> str:
@@ -119,7 +125,8 @@ def _columns_by_name(header: list[str], builder: GazetteerBuilder) -> _Columns |
     surface, label = _find(header, _SURFACE), _find(header, _LABEL)
     if surface is None or (label is None and builder.label is None):
         return None
-    return _Columns(surface, label, _find(header, _WEIGHT), _find(header, _ID), len(header))
+    synonyms = next((i for i, name in enumerate(header) if name in _SYNONYMS and i != surface), None)
+    return _Columns(surface, label, _find(header, _WEIGHT), _find(header, _ID), len(header), synonyms)
 
 
 def _find(header: list[str], names: Sequence[str]) -> int | None:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 
 from lacuner.annotate.gazetteer.entries import last_segment
 from lacuner.annotate.gazetteer.tables import escape_formula
@@ -14,7 +13,8 @@ from lacuner.annotate.knowledge.json_ld import read_json_ld
 from lacuner.annotate.knowledge.obo import read_obo
 from lacuner.annotate.knowledge.rdf_xml import read_rdf_xml
 from lacuner.annotate.knowledge.rrf import NAMES_FILE, read_rrf
-from lacuner.annotate.knowledge.tables import read_spreadsheet, read_tables
+from lacuner.annotate.knowledge.spreadsheets import read_spreadsheet
+from lacuner.annotate.knowledge.tables import read_tables
 from lacuner.annotate.knowledge.wikidata import read_wikidata
 from lacuner.atomic import atomic_write
 from lacuner.errors import ConfigError, GazetteerError, LacunerError
@@ -35,6 +35,7 @@ _ENDINGS = {
     **{"obo": "obo", "owl": "owl", "rdf": "owl", "xml": "owl", "jsonld": "json-ld", "rrf": "rrf", "xlsx": "xlsx"},
     **dict.fromkeys(("csv", "tsv", "tab", "txt", "lst", "jsonl", "ndjson", "srj"), "table"),
 }
+_OTHER_RDF = (".ttl", ".nt", ".n3", ".nq", ".trig")
 _COMPRESSED = ("gz", "bz2", "xz", "zst")
 HEADER = ("surface", "label", "id", "kind", "language", "source")
 MAX_REMEMBERED = 1_000_000
@@ -84,6 +85,7 @@ def build_gazetteer(
         format: a name in `KNOWLEDGE_FORMATS`; by default it follows from name and content of the file.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> folder = Path(tempfile.mkdtemp())
     >>> term = '[Term]\\nid: DOID:1\\nname: asthma\\nsynonym: "bronchial asthma" EXACT []\\n'
     >>> _ = (folder / "do.obo").write_text(term)
@@ -96,7 +98,7 @@ def build_gazetteer(
     with atomic_write(out) as stream:
         stream.write(("\t".join(HEADER) + "\n").encode())
         for file in files:
-            read = _reader(file.path, format)
+            read = _reader(file, format)
             if labels is None and file.label is None and read not in LABELED:
                 raise ConfigError(
                     f"name the label of all entries (--label), or of each class ({_CLASS})", file=file.path
@@ -120,10 +122,10 @@ def _rows(
 ) -> Iterator[tuple[str, ...]]:
     for concept in read(file):
         report.concepts += 1
-        found = _labels_of(concept, labels, None if read in LABELED else file.label)
-        if not found:
+        own_labels = _labels_of(concept, labels, None if read in LABELED else file.label)
+        if not own_labels:
             report.skipped[OTHER_CLASS if labels is not None else NO_LABEL] += 1
-        for name in concept.names if found else ():
+        for name in concept.names if own_labels else ():
             surface = " ".join(name.surface.split())
             if surface != _clean(surface):
                 report.filtered[NO_CHARACTER] += 1
@@ -131,7 +133,7 @@ def _rows(
             if reason := names.reason(name._replace(surface=surface)):
                 report.filtered[reason] += 1
                 continue
-            for label in found:
+            for label in own_labels:
                 key = hash((surface, label))
                 if key in seen:
                     report.filtered[DUPLICATE] += 1
@@ -145,10 +147,10 @@ def _rows(
 def _labels_of(concept: Concept, labels: Mapping[str, str] | None, default: str | None) -> list[str]:
     """The labels of a concept's classes, each once; without labels of classes, the default, or the class itself."""
     if labels is not None:
-        found = {labels.get(name) or labels.get(last_segment(name)) or "" for name in concept.classes}
+        candidates = {labels.get(name) or labels.get(last_segment(name)) or "" for name in concept.classes}
     else:
-        found = {default} if default else set(concept.classes)
-    return sorted(filter(None, map(_clean, found)))
+        candidates = {default} if default else set(concept.classes)
+    return sorted(filter(None, map(_clean, candidates)))
 
 
 def _clean(text: str) -> str:
@@ -171,11 +173,14 @@ def _nothing_left(report: BuildReport, labels: Mapping[str, str] | None) -> Lacu
     return GazetteerError(f"none of {report.concepts:,} concepts gives an entry{why}")
 
 
-def _reader(path: Path, format: str | None) -> Reader:
+def _reader(file: KnowledgeFile, format: str | None) -> Reader:
     """The reader of this name or, without one, for the name and the content of the file."""
+    path = file.path
     if not path.exists():
         raise GazetteerError("there is no such file or folder", file=path)
-    name = format or _recognise(path)
+    name = format or _recognise(file)
+    if not name and path.suffix.lower() in _OTHER_RDF:
+        raise GazetteerError("this RDF is neither XML nor JSON-LD: convert it to .rdf or .jsonld", file=path)
     if name not in KNOWLEDGE_FORMATS:
         known = ", ".join(KNOWLEDGE_FORMATS)
         raise GazetteerError(f"the format is not recognised: name one of {known} (--format)", file=path)
@@ -184,7 +189,8 @@ def _reader(path: Path, format: str | None) -> Reader:
     return KNOWLEDGE_FORMATS[name]
 
 
-def _recognise(path: Path) -> str:
+def _recognise(file: KnowledgeFile) -> str:
+    path = file.path
     if path.is_dir():
         return "rrf"
     endings = [ending for ending in path.name.lower().split(".")[1:] if ending not in _COMPRESSED]
@@ -192,7 +198,7 @@ def _recognise(path: Path) -> str:
     if ending != "json":
         return _ENDINGS.get(ending, "")
     start = ""
-    for _, line in KnowledgeFile(path).lines():
+    for _, line in file.lines():
         start += line.strip()[:2_000]
         if len(start) > 4_000:
             break

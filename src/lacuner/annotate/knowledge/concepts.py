@@ -1,7 +1,7 @@
 """What all readers of knowledge bases produce: concepts with their names, and lines to read them from."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,8 @@ from lacuner.errors import GazetteerError
 
 MAX_PROBLEMS = 100
 """Problems that are listed; later ones are only counted."""
+MAX_PARTS = 100_000
+"""Names and other statements of one concept, at most: readers hold a concept in memory."""
 # kinds of names:
 LABEL, ALIAS = "label", "alias"
 
@@ -64,16 +66,24 @@ class KnowledgeFile:
     def error(self, problem: str, line: int | None = None) -> GazetteerError:
         return GazetteerError(problem, file=self.path, line=line)
 
-    def skip(self, reason: str, line: int | None = None, times: int = 1) -> None:
+    def skip(self, reason: str, line: int | None = None, path: Path | None = None) -> None:
         """Count something that cannot be used; the first ones are listed."""
-        self.skipped[reason] += times
+        self.skipped[reason] += 1
         if line is not None and len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(self.error(reason, line))
+            self.problems.append(GazetteerError(reason, file=path or self.path, line=line))
+
+    def check_size(self, parts: int, line: int | None) -> None:
+        """Refuse a concept that never ends."""
+        if parts > MAX_PARTS:
+            raise self.error(f"this concept has more than {MAX_PARTS:,} names and other statements", line)
+
+    def open(self, path: Path | None = None) -> CorpusFile:
+        """The file, or another one beside it, to be read as text; compressed files are unpacked on the way."""
+        return CorpusFile(path or self.path, ReadOptions(encoding=self.encoding))
 
     def lines(self, path: Path | None = None) -> Iterator[tuple[int, str]]:
-        """The lines of the file, or of another one beside it, numbered; compressed files are unpacked on the way."""
-        corpus_file = CorpusFile(path or self.path, ReadOptions(encoding=self.encoding))
-        for first, lines in corpus_file.read_blocks():
+        """The lines of the file, or of another one beside it, numbered."""
+        for first, lines in self.open(path).read_blocks():
             yield from enumerate(lines, first)
 
 
@@ -92,25 +102,25 @@ def add_ancestors(read: Reader, file: KnowledgeFile) -> Iterator[Concept]:
     for concept in read(KnowledgeFile(file.path, file.encoding)):
         for parent in concept.parents:
             children.setdefault(parent, []).append(concept.id)
-    above: dict[str, set[str]] = {}
-    for ancestor in file.wanted:
-        for id in find_descendants(ancestor, children):
-            above.setdefault(id, set()).add(ancestor)
+    above = find_wanted_above(file.wanted, children)
     for concept in read(file):
         yield concept._replace(classes={*concept.classes, *above.get(concept.id, ()), concept.id})
 
 
-def find_descendants(id: str, children: dict[str, list[str]]) -> set[str]:
-    """All concepts below a concept, by a search without recursion: hostile files have cycles and long chains.
+def find_wanted_above(wanted: Iterable[str], children: Mapping[str, list[str]]) -> dict[str, set[str]]:
+    """For each wanted concept and each one below: the wanted ones that it is, or that are above it.
 
-    >>> sorted(find_descendants("A", {"A": ["B"], "B": ["C", "A"]}))
-    ['B', 'C']
+    The search has no recursion: hostile files have cycles and long chains.
+
+    >>> {id: sorted(above) for id, above in find_wanted_above("A", {"A": ["B"], "B": ["C", "A"]}).items()}
+    {'A': ['A'], 'B': ['A'], 'C': ['A']}
     """
-    seen = {id}
-    queue = [id]
-    while queue:
-        for child in children.get(queue.pop(), ()):
-            if child not in seen:
-                seen.add(child)
-                queue.append(child)
-    return seen - {id}
+    above: dict[str, set[str]] = {}
+    for id in wanted:
+        queue = [id]
+        while queue:
+            below = queue.pop()
+            if id not in above.setdefault(below, set()):
+                above[below].add(id)
+                queue += children.get(below, ())
+    return above

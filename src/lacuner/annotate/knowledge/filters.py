@@ -1,12 +1,15 @@
 """Which names of a knowledge base become entries of a gazetteer, and why others do not."""
 
+import re
 import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
+from os import PathLike
 
 from lacuner.annotate.knowledge.concepts import ALIAS, LABEL, Name
 from lacuner.annotate.matching.normalise import character_sets
 from lacuner.annotate.matching.terms import COMMON_WORDS, normalise_surface
+from lacuner.annotate.sources import read_stop_list
 from lacuner.errors import ConfigError
 
 # Why a name is not an entry:
@@ -48,6 +51,8 @@ class NameFilter:
     max_length: int = 100
     keep_common: bool = False
     keep_numbers: bool = False
+    common_words: frozenset[str] = frozenset()
+    """Common words of other languages than English, in normal form (`read_common_words`)."""
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -73,7 +78,7 @@ class NameFilter:
             return SHORT
         if not self.keep_numbers and not any(map(str.isalpha, form)):
             return NUMBER
-        if not self.keep_common and form in COMMON_WORDS:
+        if form in self.common_words or (not self.keep_common and form in COMMON_WORDS):
             return COMMON
         return None
 
@@ -85,3 +90,17 @@ class NameFilter:
             tag == wanted or tag.startswith(f"{wanted}-") or tag == _ISO_639_2.get(wanted)
             for wanted in map(str.lower, self.languages)
         )
+
+
+def read_common_words(path: str | PathLike[str]) -> frozenset[str]:
+    """The words of a list, one per line, perhaps with their frequency, in normal form.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "de.txt"
+    >>> _ = file.write_text("und 120\\nGut\\t95\\nim Grunde\\n")
+    >>> sorted(read_common_words(file))
+    ['gut', 'im grunde', 'und']
+    """
+    words = (re.sub(r"\s+\d+$", "", line) for line in read_stop_list(path))
+    return frozenset(map(normalise_surface, words))

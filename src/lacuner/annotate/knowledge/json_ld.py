@@ -1,6 +1,5 @@
-"""SKOS thesauri and other concepts in JSON-LD. The file is read as a whole, as JSON demands."""
+"""SKOS thesauri and other concepts in JSON-LD: an array of nodes, a `@graph`, or one node after the other."""
 
-import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 from lacuner.annotate.gazetteer.entries import last_segment
 from lacuner.annotate.knowledge.concepts import ALIAS, LABEL, Concept, KnowledgeFile, Name, add_ancestors
 from lacuner.annotate.knowledge.rdf_xml import NAMES, PARENTS, short_id
+from lacuner.corpus.json_stream import read_array
 
-MAX_CHARACTERS = 1 << 29
 _NAMES = {**NAMES, "name": LABEL, "alternateName": ALIAS}
 _CLASSES = ("@type", "type", "inScheme")
 
@@ -28,27 +27,16 @@ def read_json_ld(file: KnowledgeFile) -> Iterator[Concept]:
 
 
 def _read_nodes(file: KnowledgeFile) -> Iterator[Concept]:
-    lines: list[str] = []
-    size = 0
-    for _, line in file.lines():
-        lines.append(line)
-        size += len(line)
-        if size > MAX_CHARACTERS:
-            raise file.error("this JSON-LD file is too large to be read: convert it to RDF/XML, which is streamed")
-    try:
-        content = json.loads("\n".join(lines))
-    except json.JSONDecodeError as error:
-        raise file.error(f"this is not JSON ({error.msg})", error.lineno) from error
-    except (RecursionError, ValueError) as error:
-        raise file.error("this JSON is nested too deeply, or has a number that is too long") from error
-    for node in _nodes(content):
-        id = node.get("@id", node.get("id"))
-        names = [name for key, value in node.items() if _local(key) in _NAMES for name in _literals(key, value)]
-        parents = tuple(short_id(parent) for parent in _references(node, PARENTS))
-        if isinstance(id, str) and (names or parents):
-            yield Concept(short_id(id), names, {short_id(name) for name in _references(node, _CLASSES)}, parents)
-        elif names:
-            file.skip("a node without @id")
+    source = file.open()
+    for row in read_array(source, source.read_pieces(), ("@graph",)):
+        for node in _nodes(row.value):
+            id = node.get("@id", node.get("id"))
+            names = [name for key, value in node.items() if _local(key) in _NAMES for name in _literals(key, value)]
+            parents = tuple(short_id(parent) for parent in _references(node, PARENTS))
+            if isinstance(id, str) and (names or parents):
+                yield Concept(short_id(id), names, {short_id(name) for name in _references(node, _CLASSES)}, parents)
+            elif names:
+                file.skip("a node without @id", row.line)
 
 
 def _nodes(content: object) -> Iterator[Mapping[str, Any]]:

@@ -24,25 +24,31 @@ def read_obo(file: KnowledgeFile) -> Iterator[Concept]:
 
 
 def _read_terms(file: KnowledgeFile) -> Iterator[Concept]:
-    stanza = ""
+    stanza = namespace = ""
     tags: list[tuple[int, str, str]] = []
     for number, line in file.lines():
+        file.check_size(len(tags), number)
         if line.startswith("["):
-            yield from _to_concept(file, stanza, tags)
+            yield from _to_concept(file, stanza, tags, namespace)
             stanza, tags = line.strip(), []
+        elif not stanza and line.startswith("default-namespace:"):
+            namespace = line.partition(":")[2].strip()
         elif stanza == "[Term]" and not line.startswith("!") and line.strip():
             tag, colon, value = line.partition(":")
             if colon:
                 tags.append((number, tag.strip(), value.strip()))
             else:
                 file.skip("this line is not written `tag: value`", number)
-    yield from _to_concept(file, stanza, tags)
+    yield from _to_concept(file, stanza, tags, namespace)
 
 
-def _to_concept(file: KnowledgeFile, stanza: str, tags: list[tuple[int, str, str]]) -> Iterator[Concept]:
+def _to_concept(
+    file: KnowledgeFile, stanza: str, tags: list[tuple[int, str, str]], namespace: str
+) -> Iterator[Concept]:
+    """The concept of a stanza, if it is one; `namespace` is that of terms without one of their own."""
     if stanza != "[Term]":
         return
-    id, names, classes, parents = "", [], set(), []
+    id, names, parents = "", [], []
     for number, tag, value in tags:
         if tag == "is_obsolete" and value.startswith("true"):
             file.skip("obsolete")
@@ -59,11 +65,11 @@ def _to_concept(file: KnowledgeFile, stanza: str, tags: list[tuple[int, str, str
             scope = _OLD_SYNONYMS.get(tag) or (match[2] or "RELATED").lower()  # RELATED is the default of the format
             names.append(Name(_unescape(match[1]), scope))
         elif tag == "namespace":
-            classes.add(value)
+            namespace = value
         elif tag == "is_a":
             parents.append(value.split("!")[0].split("{")[0].strip())
     if id:
-        yield Concept(id, names, classes, tuple(parents))
+        yield Concept(id, names, {namespace} - {""}, tuple(parents))
 
 
 def _unescape(text: str) -> str:

@@ -46,12 +46,11 @@ def _rows(file: KnowledgeFile, path: Path, columns: int) -> Iterator[_Row]:
         if not line:
             continue
         if len(cells) < columns:
-            file.skip(f"this row has fewer than {columns} columns", number)
+            file.skip(f"this row has fewer than {columns} columns", number, path)
             continue
         if cells[0] < last:
-            raise file.error(
-                f"{path.name} is not sorted by concept: sort it by its first column (LC_ALL=C sort)", number
-            )
+            problem = f"{path.name} is not sorted by concept: sort it by its first column (LC_ALL=C sort)"
+            raise GazetteerError(problem, file=path, line=number)
         last = cells[0]
         yield number, cells
 
@@ -62,7 +61,11 @@ def _types(file: KnowledgeFile, path: Path | None) -> Iterator[tuple[str, set[st
             raise file.error(f"there is no {TYPES_FILE} beside the names, so --class cannot be used: use --label")
         return
     for id, rows in groupby(_rows(file, path, 4), key=lambda row: row[1][0]):
-        yield id, {cell for _, cells in rows for cell in (cells[1], cells[3])}
+        types: set[str] = set()
+        for number, cells in rows:
+            types |= {cells[1], cells[3]}
+            file.check_size(len(types), number)
+        yield id, types
 
 
 def _names(file: KnowledgeFile, rows: Iterator[_Row]) -> Iterator[Name]:
@@ -70,7 +73,8 @@ def _names(file: KnowledgeFile, rows: Iterator[_Row]) -> Iterator[Name]:
 
     The columns: CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF.
     """
-    for _, cells in rows:
+    for count, (number, cells) in enumerate(rows, 1):
+        file.check_size(count, number)
         if cells[16] in ("O", "E", "Y"):
             file.skip("obsolete or suppressed")
         else:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lacuner.annotate.knowledge.concepts import ALIAS, LABEL, Concept, KnowledgeFile, Name, find_descendants
+from lacuner.annotate.knowledge.concepts import ALIAS, LABEL, Concept, KnowledgeFile, Name, find_wanted_above
 
 _ITEM = re.compile(r'"(?:Q|numeric-id": *)([0-9]{1,12})')
 """The number of an item that a line mentions; old dumps have only the number."""
@@ -65,11 +65,7 @@ def _wanted_above(file: KnowledgeFile) -> dict[str, set[str]]:
         if entity is not None:
             for parent in _items(entity.get("claims"), SUBCLASS_OF):
                 children.setdefault(parent, []).append(entity["id"])
-    above: dict[str, set[str]] = {}
-    for name in file.wanted:
-        for below in (name, *find_descendants(name, children)):
-            above.setdefault(below, set()).add(name)
-    return above
+    return find_wanted_above(file.wanted, children)
 
 
 def _names(entity: Mapping[str, Any]) -> Iterator[Name]:

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Literal, get_args
 
 from lacuner.annotate.gazetteer.entries import Entry
-from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.automaton import Hit, build_automaton
 from lacuner.annotate.matching.normalise import JOINER, character_sets, drop_token_spaces, normalise, to_original
 from lacuner.annotate.matching.terms import Case, Spacing, Terms
+from lacuner.corpus.intervals import IntervalSet
 from lacuner.data import Words
 from lacuner.errors import ConfigError
 

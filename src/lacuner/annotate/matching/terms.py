@@ -23,6 +23,8 @@ names of genes, companies, places and people (`will`, `may`, `apple`, `reading`,
 Case = Literal["smart", "fold", "exact"]
 Spacing = Literal["given", "tokens"]
 
+MAX_LABELS = 100
+"""Labels of a term, about; a match of a term with more of them is unsure, of any type."""
 MAX_ACRONYM = 6
 """Longer words in upper case are emphasised rather than abbreviated."""
 
@@ -107,6 +109,8 @@ class Terms:
     def _add_to_group(self, term: int, number: int, exact: str | None) -> None:
         """Add an entry to a term. Of entries with the same label and case only the best stays."""
         members = [member for member in self._members(term) if member != number]
+        if len(members) > MAX_LABELS:
+            return
         same = [m for m in members if self.labels[m] == self.labels[number] and self._exact_forms.get(m) == exact]
         if not same:
             members.append(number)

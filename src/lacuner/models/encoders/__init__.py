@@ -1,7 +1,8 @@
 """Encoders, one module each, and the one table of them.
 
 To add an encoder: (1) its module in this folder, an `nn.Module` with the methods of `lacuner.models.types.Encoder`;
-(2) its row in `ENCODERS`; (3) its entry in `MAKERS` of `tests/models/test_encoders.py`, the conformance tests.
+(2) its row in `ENCODERS`; (3) its entry in `MAKERS` of `tests/models/test_encoders.py`, the conformance tests; (4) its
+name in the help texts (`CONTRIBUTING.md`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -20,7 +20,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 from transformers.utils.peft_utils import find_adapter_config_file
 
-from lacuner.errors import ConfigError, ModelFileError
+from lacuner.errors import ConfigError, ModelFileError, first_line
 from lacuner.models.encoders.huggingface_config import check_config_file, check_model_config, check_settings
 from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions, sum_by_sentence
 from lacuner.models.types import Batch, Features
@@ -278,8 +278,7 @@ def is_local(name: str) -> bool:
 
 
 def _cannot_load(name: str, error: Exception) -> ModelFileError:
-    reason = str(error).strip().splitlines() or [type(error).__name__]
-    return ModelFileError(f"cannot load this encoder: {reason[0]}", file=name)
+    return ModelFileError(f"cannot load this encoder: {first_line(error)}", file=name)
 
 
 def build_huggingface(settings: Mapping[str, Any], files: Mapping[str, bytes]) -> HuggingFaceEncoder:

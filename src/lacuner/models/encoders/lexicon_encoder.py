@@ -134,7 +134,7 @@ def lexicon_encoder(
 ) -> LexiconEncoder:
     """An encoder with the entries of a word list; those in the sentences, or with a vector, have vectors of their own.
 
-    The vectors of the others are one and the same: where an entry occurs is known of all.
+    All other entries share one vector: of these, only where they occur is known.
     """
     if word_list is None:
         raise ConfigError("`lexicon:` needs a word list, one entry per line: --set encoder.lexicon=FILE")

@@ -24,7 +24,7 @@ _MAX_CHARACTERS = 32
 _PADDING = 1
 _MAX_SIZE = 4096
 _MAX_VECTORS = 50_000
-"""Words that are taken from the beginning of a file of word vectors; beyond, only those of the corpus."""
+"""Number of words that are taken from the beginning of a file of word vectors; of the rest, those of the corpus."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LSTMEncoder(nn.Module):
         width = settings.word + settings.character
         self.lstm = nn.LSTM(width, settings.width // 2, settings.layers, batch_first=True, bidirectional=True)
         self.input_layer = nn.Identity()
-        """Where the vectors of words by themselves pass, so that a hook can change them."""
+        """Passes on the vectors of words before any context, so that a hook can perturb them."""
         self.word_numbers = {word: i for i, word in enumerate(settings.words, 1)}
         self._character = {character: i for i, character in enumerate(settings.characters, 2)}
 

@@ -99,11 +99,15 @@ class Attention(nn.Module):
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
         inputs = drop_features(self.norm(vectors), self.dropout, self.training)
-        query, key, value = self.inputs(inputs).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return vectors.add(self.output(self.attend(self.inputs(inputs), mask).flatten(2)))
+
+    def attend(self, projected: Tensor, mask: Tensor) -> Tensor:
+        """The context of each word `[batch, words, heads, width / heads]`, from queries, keys and values in one row."""
+        query, key, value = projected.view(*projected.shape[:-1], 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         # an empty sentence attends to its padding, because a softmax over nothing is NaN
         visible = mask | ~mask.any(dim=1, keepdim=True)
         context = functional.scaled_dot_product_attention(query, key, value, attn_mask=visible[:, None, None])
-        return vectors.add(self.output(context.transpose(1, 2).flatten(2)))
+        return context.transpose(1, 2)
 
 
 class TinyEncoder(nn.Module):
@@ -126,7 +130,7 @@ class TinyEncoder(nn.Module):
             self.attention = Attention(settings.width, settings.heads, settings.dropout)
         self.norm = nn.LayerNorm(settings.width)
         self.input_layer = nn.Identity()
-        """Where the vectors of words by themselves pass, so that a hook can change them."""
+        """Passes on the vectors of words before any context, so that a hook can perturb them."""
 
     @property
     def width(self) -> int:
