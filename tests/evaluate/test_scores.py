@@ -65,6 +65,24 @@ def test_long_documents_are_scored_in_time() -> None:
     assert_linear(long_document, lambda doc: measure([doc], [doc]), 2500)
 
 
+def test_thousands_of_labels_or_open_spans_in_one_document_are_scored_in_time() -> None:
+    def pair(size: int) -> tuple[Document, Document]:
+        """Gold is incomplete; every prediction has a type of its own and a place beside a label."""
+        spans, unsure, rejected, guesses = [], [], [], []
+        for at in range(0, 8 * size, 8):
+            spans.append(Span(at, at + 1, f"L{at}"))
+            unsure.append(Span(at + 2, at + 3, ""))
+            rejected.append(Span(at + 4, at + 5, ""))
+            guesses += [Span(at + place, at + place + 1, f"L{at}") for place in (0, 2, 4, 6)]
+        gold = Document("1", "w " * 4 * size, spans=tuple(spans), unsure=tuple(unsure), rejected=tuple(rejected))
+        return gold, replace(gold, spans=tuple(guesses), unsure=(), rejected=())
+
+    gold, guess = pair(10)
+    scores = score([gold], [guess])
+    assert (scores.type_only.correct, scores.unjudged) == (10, 20), "unjudged: on unsure spans, and beside all others"
+    assert_linear(pair, lambda docs: score(docs[:1], docs[1:]), 1_000)
+
+
 def test_spans_that_do_not_fit_the_words_are_recorded_as_lost() -> None:
     guess = replace(GOLD, spans=(Span(1, 9, "PER"),))
     scores = score([GOLD], [guess])

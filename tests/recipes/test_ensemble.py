@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from lacuner.advice.entity_ratio import entity_ratio
 from lacuner.config import load_config
-from lacuner.data import Document, Lost, Span, Splits
+from lacuner.data import Document, Lost, Span, Splits, labels_of
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import ensemble
 from lacuner.training import parallel
@@ -103,6 +105,20 @@ def test_missing_entities_are_estimated_from_dev() -> None:
     )
 
 
+def test_a_known_entity_ratio_replaces_the_estimates() -> None:
+    demo = demo_corpus()
+    weak, labels = list(corrupt(demo.train, Noise(drop=0.5))), labels_of(demo.train)
+    missing = sum(len(doc.spans) for doc in demo.train) - sum(len(doc.spans) for doc in weak)
+    config = load_config(ensemble.Config, settings=[f"entity_ratio={entity_ratio(demo.train, labels)}"])
+    log: list[str] = []
+    for dev in (None, demo.dev):
+        count = ensemble.estimate_missing_entities(Splits(weak=weak, dev=dev), config, None, log.append)
+        assert count == pytest.approx(missing, rel=0.05)
+    assert log[0].startswith("ensemble: judging by the entity ratio, about ") and log[0] == log[1]
+    assert ensemble.estimate_missing_entities(Splits(weak=weak), ensemble.Config(), None, log.append) is None
+    assert "entity_ratio" not in ensemble.Config().model_dump(), "runs of earlier versions stay the same runs"
+
+
 @pytest.mark.integration
 def test_parallel_members_are_the_same_as_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {}
@@ -120,6 +136,15 @@ def test_parallel_members_are_the_same_as_in_one_process(tmp_path: Path, monkeyp
 
 
 @pytest.mark.integration
+def test_metrics_are_in_order_if_a_killed_process_has_trained_the_first_member(tmp_path: Path) -> None:
+    run_ensemble(tmp_path / "whole", "last_epochs=1")
+    shutil.copytree(tmp_path / "whole/stages/models/0", tmp_path / "killed/stages/models/0")
+    assert any("stage 2 of 3" in line for line in run_ensemble(tmp_path / "killed", "last_epochs=1")[1])
+    whole, killed = ((tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "killed"))
+    assert killed == whole
+
+
+@pytest.mark.integration
 def test_without_dev_the_decision_threshold_is_low(tmp_path: Path) -> None:
     for name, settings, threshold in (
         ("plain", ("hide=false",), 0.2),
@@ -128,6 +153,29 @@ def test_without_dev_the_decision_threshold_is_low(tmp_path: Path) -> None:
         ("said", ("head.threshold=0.7",), 0.7),
     ):
         assert run_ensemble(tmp_path / name, *settings)[0].model.head.threshold == threshold
+
+
+@pytest.mark.integration
+def test_if_hidden_names_tell_too_little_only_probable_predictions_are_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 50 sentences and a threshold of 0.2, model and gazetteer together were worse than the gazetteer alone."""
+    monkeypatch.setattr("lacuner.techniques.hidden_entries.MIN_HIDDEN", 10_000)
+    tagger, lines = run_ensemble(tmp_path / "run")
+    assert tagger.model.head.threshold == 0.5
+    assert "ensemble: decision threshold 0.500: the models find too few hidden names to choose another" in lines
+
+
+@pytest.mark.parametrize(
+    ("count", "threshold"), [(0, 0.9), (0.4, 0.9), (1, 0.9), (2, 0.3), (3.2, 0.2), (4, 0.02), (9, 0.02)]
+)
+def test_the_threshold_gives_as_many_new_entities(count: float, threshold: float) -> None:
+    """No missing entity means no new one: the threshold must not be the lowest."""
+    doc = Document("1", TEXT, spans=(Span(0, 3, "P"),), unsure=(Span(4, 7, ""),))
+    scores = {0: 0.99, 4: 0.95, 8: 0.3, 9: 0.9, 11: 0.2, 14: 0.01}
+    predicted = Document("1", TEXT, spans=tuple(Span(start, start + 1, "P", score) for start, score in scores.items()))
+    assert ensemble.match_count([doc], [predicted], count) == threshold
+    assert ensemble.match_count([doc], [doc], count) == 0.5, "nothing new is predicted"
 
 
 @pytest.mark.integration

@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 import torch
 
+from lacuner.advice.entity_ratio import entity_ratio
 from lacuner.config import load_config
-from lacuner.data import Splits
+from lacuner.data import Lost, Splits, labels_of
 from lacuner.errors import ConfigError
 from lacuner.models.heads.prototype import PrototypeHead
 from lacuner.models.storage import load, save
 from lacuner.models.tagger import Tagger
 from lacuner.noise import Noise, corrupt
 from lacuner.recipes import mproto
+from lacuner.training.dataset import weak_training_set
 from lacuner.training.run_folder import Run
+from lacuner.training.stage import new_model
 from tests.demo_corpus import demo_corpus
 
 QUICK = ["encoder.name=tiny", "train.budget=256"]
@@ -36,8 +39,14 @@ def test_prototypes_move_towards_their_words_and_only_theirs() -> None:
 def test_the_preset_of_the_paper_gives_way_to_explicit_settings() -> None:
     config = load_config(mproto.Config, settings=["preset=paper", "train.epochs=4"])
     assert (config.head.scale, config.train.learning_rate, config.train.epochs) == (1.0, 1e-5, 4)
+    assert (config.entropy, config.train.batch_size, config.head.dropout) == (0.001, 32, 0.1)
     assert (config.momentum, load_config(mproto.Config, settings=[]).momentum) == (0.5, 0.99)
     assert load_config(mproto.Config, settings=[]).head.scale == 10.0
+
+
+def test_the_share_is_set_in_one_way() -> None:
+    with pytest.raises(ConfigError, match="set either missing or entity_ratio"):
+        load_config(mproto.Config, settings=["missing=0.1", "entity_ratio=0.2"])
 
 
 @pytest.mark.parametrize("wrong", [{"prototypes": 0}, {"prototypes": 2.5}, {"prototypes": 10**9}, {"scale": 0.0}])
@@ -60,7 +69,22 @@ def test_unlabeled_entities_leave_the_loss_and_the_tagger_is_saved(tmp_path: Pat
     again, docs = load(tmp_path / "model"), demo_corpus().dev[:20]
     assert isinstance(again, Tagger)
     assert [doc.spans for doc in again.predict(docs)] == [doc.spans for doc in tagger.predict(docs)]
-    plain = mproto.find_missing_share(
-        Splits(weak=weak), config.model_copy(update={"transport": False}), Run(tmp_path, {})
-    )
-    assert plain == 0.0
+    data = weak_training_set(tagger.model, weak, Lost())
+    plain = config.model_copy(update={"transport": False})
+    assert mproto.find_missing_share(data, Splits(weak=weak), plain, Run(tmp_path, {})) == 0.0
+
+
+@pytest.mark.integration
+def test_the_entity_ratio_tells_the_share_of_unlabeled_words_that_belong_to_entities(tmp_path: Path) -> None:
+    gold = demo_corpus().train[:60]
+    weak, labels = list(corrupt(gold, Noise(drop=0.5))), labels_of(gold)
+    ratio = entity_ratio(gold, labels)
+    config = load_config(mproto.Config, settings=[*QUICK, f"entity_ratio={ratio}"])
+    log: list[str] = []
+    run = Run(tmp_path, {"seed": 1}, log=log.append)
+    data = weak_training_set(new_model(config, weak, run), weak, Lost())
+    share = mproto.find_missing_share(data, Splits(weak=weak), config, run)
+    words = int(data.own_lengths.sum())
+    assert share == pytest.approx(words * (ratio - entity_ratio(weak, labels)) / int(data.unlabeled.sum()))
+    assert not (tmp_path / "stages").exists(), "nothing has to be trained"
+    assert any("of the words belong to entities (given)" in line for line in log)

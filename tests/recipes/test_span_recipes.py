@@ -224,7 +224,7 @@ def test_the_best_on_dev_is_kept(tmp_path: Path) -> None:
     models: dict[float, Any] = {0.1: object(), 0.2: object(), 0.3: object()}
     scores = {0.1: [0.5], 0.2: [0.4, 0.7, 0.6], 0.3: [0.6]}
     results = {rate: StageResult(models[rate], [{"dev": {"f1": f1}} for f1 in scores[rate]]) for rate in scores}
-    kept = best_on_dev(list(scores), lambda rate, _: results[rate], "rate", Run(tmp_path, {}))
+    kept = best_on_dev(list(scores), 0.5, lambda rate, _: results[rate], "rate", [], Run(tmp_path, {}))
     assert isinstance(kept, Tagger) and kept.model is models[0.2]
 
 

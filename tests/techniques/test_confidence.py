@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from lacuner.corpus.stored import store_documents
 from lacuner.data import Document, Span
 from lacuner.evaluate.calibration import calibrate, select_complete
 from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder
@@ -28,12 +29,15 @@ from tests.demo_corpus import demo_corpus
 DOCS = demo_corpus().train[:60]
 
 
-def test_folds_are_even_and_copies_stay_together() -> None:
+def test_folds_are_even_and_copies_stay_together(tmp_path: Path) -> None:
     docs = [*DOCS, *[replace(doc, id="copy") for doc in DOCS]]
     fold_of = assign_folds(docs, 4)
     assert (fold_of[:60] == fold_of[60:]).all()
     assert max(np.bincount(fold_of)) - min(np.bincount(fold_of)) <= 2 and set(fold_of) == {0, 1, 2, 3}
     assert (assign_folds(docs[::-1], 4) == fold_of[::-1]).all()
+    stored = store_documents(docs[::-1], tmp_path, "v1", ordered=True)
+    assert (assign_folds(stored, 4) == fold_of[::-1]).all(), "the same folds from disk"
+    assert (assign_folds(stored.take(np.arange(60)), 3) == assign_folds(docs[:59:-1], 3)).all()
 
 
 def test_only_completely_annotated_gold_is_scored() -> None:

@@ -24,7 +24,7 @@ from lacuner.training.run_folder import Run
 from lacuner.training.stage import new_model
 from tests.demo_corpus import demo_corpus
 
-RECIPES_WITH_RATIO = ["cupul", "eer", "pu"]
+RECIPES_WITH_RATIO = ["cupul", "eer", "mproto", "pu"]
 
 
 @pytest.fixture(scope="module")

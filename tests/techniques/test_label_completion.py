@@ -23,6 +23,7 @@ from lacuner.techniques.label_completion import (
     count_labels,
     write_completed,
 )
+from tests.growth import assert_linear
 
 TEXT = "aa bb cc dd ee ff gg hh"
 
@@ -95,6 +96,18 @@ def test_it_is_what_the_tags_say(weak: list[tuple[int, int, str]], predicted: li
             want[i] = "B" + tag[1:]
             broken += 1
     assert tags(doc) == want and found["broken"] == broken
+
+
+def test_long_documents_are_completed_in_time() -> None:
+    def pair(size: int) -> tuple[Document, Document]:
+        spans = [Span(at, at + 1, "X", 0.9) for at in range(0, 8 * size, 2)]
+        rejected = (*spans[1::4], *[span._replace(label="") for span in spans[2::4]])
+        weak = Document("1", "w " * 4 * size, spans=tuple(spans[::4]), unsure=tuple(spans[3::4]), rejected=rejected)
+        return weak, replace(weak, spans=tuple(spans))
+
+    _, counts = complete(*pair(10))
+    assert counts == {"unsure": 10, "ruled_out": 20}
+    assert_linear(pair, lambda docs: complete(*docs), 1_000)
 
 
 def test_what_is_unsure_stays_unknown_and_what_is_ruled_out_is_none() -> None:

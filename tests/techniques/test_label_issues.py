@@ -33,11 +33,11 @@ ISSUES = LabelIssues(
 
 
 def test_mentions_of_a_name_are_grouped() -> None:
-    names = [(name.text, name.label, name.score, len(name.mentions)) for name in ISSUES.missing_names()]
+    names = [(name.text, name.label, round(name.score, 3), len(name.mentions)) for name in ISSUES.missing_names()]
     assert names == [
-        ("Mara Teel", "PERSON", 0.8, 2),
-        ("Halden", "PLACE", 0.8, 1),
-        ("=cmd", "PLACE", 0.6, 1),
+        ("Mara Teel", "PERSON", 0.7, 2),
+        ("Halden", "PLACE", 0.65, 1),
+        ("=cmd", "PLACE", 0.55, 1),
         ("Mara Teel", "PLACE", 0.5, 1),
     ]
 
@@ -61,8 +61,13 @@ def test_a_word_that_is_rarely_taken_for_a_name_ranks_low() -> None:
     issues = find_label_issues(Predictions(found), docs)
     assert [(name.text, name.score, name.occurrences) for name in issues.missing_names()] == [
         ("Halden", 0.5, 4),
-        ("Will", 0.9 / 4, 4),
+        ("Will", (0.9 + 0.5) / 5, 4),
     ]
+
+
+def test_of_equally_probable_names_the_one_with_more_mentions_ranks_first() -> None:
+    issues = LabelIssues([missing("Halden", "PLACE", 0.95), *[missing("Mara Teel", "PERSON", 0.9)] * 3], [], 3)
+    assert [name.text for name in issues.missing_names()] == ["Mara Teel", "Halden"]
 
 
 def test_a_prediction_that_merges_two_labels_casts_no_doubt_on_them() -> None:

@@ -16,7 +16,7 @@ from lacuner.errors import ConfigError
 from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.types import SpanScores, Targets, TokenScores
 from lacuner.noise import Noise, corrupt
-from lacuner.recipes import trust
+from lacuner.recipes import RECIPES, trust
 from lacuner.techniques.label_masking import (
     Disputed,
     MaskingConfig,
@@ -123,20 +123,19 @@ def test_settings_without_effect_are_refused_and_a_default_leaves_no_trace() -> 
 
 
 @pytest.mark.integration
-def test_masking_trains_logs_its_threshold_and_refuses_a_crf(tmp_path: Path) -> None:
-    weak = list(corrupt(demo_corpus().train[:60], Noise(drop=0.5)))
+@pytest.mark.parametrize(("recipe", "stage"), [("trust", "train"), ("supervised", "train"), ("bond", "early")])
+def test_masking_trains_logs_its_threshold_and_refuses_a_crf(recipe: str, stage: str, tmp_path: Path) -> None:
+    gold = demo_corpus().train[:60]
+    weak = list(corrupt(gold, Noise(drop=0.5)))
+    splits = Splits(gold=gold) if recipe == "supervised" else Splits(weak=weak)
     settings = ["encoder.name=tiny", "head.kind=token", "train.epochs=2", "train.budget=128"]
+    settings += ["early=2"] if recipe == "bond" else []
     masking = ["masking.labels=missing", "masking.warmup=0", "masking.refit=[1]"]
     log: list[str] = []
-    train(
-        "trust",
-        Splits(weak=weak),
-        tmp_path / "a",
-        load_config(trust.Config, settings=settings + masking),
-        1,
-        log.append,
-    )
-    assert any("masks missing labels above a confidence of" in line for line in log)
-    crf = load_config(trust.Config, settings=[*settings, *masking, "head.kind=crf"])
-    with pytest.raises(ConfigError, match=r"set head\.kind"):
-        train("trust", Splits(weak=weak), tmp_path / "b", crf, 1)
+    config = RECIPES[recipe].Config
+    train(recipe, splits, tmp_path / "a", load_config(config, settings=settings + masking), 1, log.append)
+    assert any(f"{stage}: masks missing labels above a confidence of" in line for line in log)
+    if recipe != "bond":  # its head is a token classifier
+        crf = load_config(config, settings=[*settings, *masking, "head.kind=crf"])
+        with pytest.raises(ConfigError, match=r"set head\.kind"):
+            train(recipe, splits, tmp_path / "b", crf, 1)

@@ -61,6 +61,7 @@ def test_without_dev_gold_is_scored_by_models_that_were_not_trained_on_it(tmp_pa
     lines: list[str] = []
     result = run_with(24, lines)
     assert result.comparison is not None and any("each trained without a part of gold" in line for line in lines)
+    assert any(line.startswith("model 2 of 3: ") and line.endswith(" left in all") for line in lines)
     assert [row.system for row in result.comparison.rows] == ["gazetteer alone", "model alone", "both"]
     assert {row.count.gold for row in result.comparison.rows} == {sum(len(doc.spans) for doc in DEMO.dev[:24])}
     assert not (tmp_path / "24" / "comparison").exists(), "the models of the comparison are not kept"
@@ -129,4 +130,8 @@ def test_labels_are_compared_before_a_recipe_is_chosen(tmp_path: Path) -> None:
 def test_a_label_that_only_one_input_has_is_named() -> None:
     assert check_labels({"weak": [doc("PER")], "dev": [doc("VESSEL")]}) == [
         "only dev has the label VESSEL: weak has no example of it, so its entities count as missed on dev"
+    ]
+    assert check_labels({"weak": [doc("PER")], "gold": [doc("VESSEL")]}, ["LOC"]) == [
+        "only the gazetteer has the label LOC: weak has no example of it",
+        "only gold has the label VESSEL: weak and the gazetteer have no example of it",
     ]

@@ -175,7 +175,7 @@ def test_a_sentence_that_fits_no_memory_ends_with_a_sentence(tmp_path: Path, mon
     def full(*_: Any) -> Any:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
-    monkeypatch.setattr("lacuner.training.stage.loss_step", lambda *_: full)
+    monkeypatch.setattr("lacuner.techniques.label_masking.loss_step", lambda *_: full)
     with pytest.raises(TrainingError, match="not enough memory for a single sentence"):
         run(tmp_path / "r")
 

@@ -49,6 +49,17 @@ def test_parallel_stages_share_the_time() -> None:
     assert plan.seconds_left() == 19 * 6
 
 
+def test_models_for_a_comparison_are_trained_after_this_one() -> None:
+    plan = Plan({"a": 4, "b": 2})
+    plan.repetitions = 3
+    plan.record(report("a", 1, 4, 10))
+    assert plan.describe("a") == "stage 1 of 2, 3:50 left in all"
+    alone = Plan({"train": 2})
+    alone.repetitions = 1
+    alone.record(report("train", 1, 2, 10))
+    assert alone.describe("train") == "0:30 left in all"
+
+
 def test_a_recipe_within_a_recipe_puts_its_stages_first() -> None:
     plan = Plan({"finetune": 4})
     plan.add({"early": 2, "student": 2}, {})

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import torch
@@ -37,15 +37,13 @@ GOLD = demo_corpus().train[:20]
 def test_of_two_that_begin_at_once_one_has_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, refused = tmp_path / "r", []
 
-    @contextmanager
-    def slow(path: Path) -> Iterator[IO[bytes]]:
+    def slow(path: Path, value: Any) -> None:
         with pytest.raises(ConfigError, match="another process"), Run(folder, {"seed": 2}).locked():
             pass
         refused.append(path.name)
-        with files.atomic_write(path) as stream:
-            yield stream
+        files.write_json(path, value)
 
-    monkeypatch.setattr(run_module, "atomic_write", slow)
+    monkeypatch.setattr(run_module, "write_json", slow)
     with Run(folder, {"seed": 1}).locked():
         pass
     assert refused == ["run.json"]

@@ -10,8 +10,8 @@ from math import fsum, sqrt
 from typing import NamedTuple
 
 from lacuner.annotate.gazetteer.entries import Entry
-from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.matcher import Matcher
+from lacuner.corpus.intervals import IntervalSet
 from lacuner.data import Document, sort_spans
 
 LabelCounts = Mapping[str, Counter[str]]

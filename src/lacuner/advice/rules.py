@@ -20,7 +20,8 @@ MIN_PRECISION = 0.75
 best with MiniLM. With `tiny` it is level with `ensemble` there, two points above it on BC5CDR and seven below it on EC
 with simulated wrong labels (`benchmarks/wrong.toml`)."""
 MAX_CONFLICTS = 0.35
-"""The same where the precision is unknown: with a fifth of the types wrong at random, so many labels conflict."""
+"""Where the precision is unknown: above this share of conflicting labels, wrong labels are the main problem. It is the
+share that results if a fifth of the types are wrong at random."""
 GOLD_COVERAGE = 0.9
 """If gold covers this share of the weak documents, their weak labels add nothing."""
 MIN_GOLD_ENTITIES = 50
@@ -34,7 +35,7 @@ LONG_ENTITIES = 2.5
 labels masked, `trust` with a token head is 18.3 F1 points behind a span head without a tuned threshold on Resume (5.9
 words per entity), and 2.9 and 3.2 on Wikigold (1.8) and BC5CDR (1.5). The limit between them is a rule of thumb."""
 FEW_ENTITIES = 200
-"""With fewer labeled entities than this no recipe can learn much (a rule of thumb)."""
+"""Number of labeled entities below which no recipe can learn much (a rule of thumb)."""
 
 _TUNE_THRESHOLD = "head.threshold=dev"
 _COST = "It takes about twice as long as `negative_sampling`, usually the best of the single models."

@@ -9,7 +9,7 @@ from lacuner.errors import CorpusError
 def align(gold: Iterable[Document], docs: Iterable[Document]) -> Iterator[tuple[Document, Document]]:
     """Each gold document with the document that has the same text, in the order of gold.
 
-    Documents that exist on one side only are an error: a score over half of the documents would look like a score.
+    Documents that exist on one side only are an error: a score of half of the documents would look like any other.
     While both sides come in the same order nothing is held in memory. From the first difference on, documents are
     matched by text; where several have the same text, the id decides.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lacuner.corpus.intervals import IntervalSet
 from lacuner.corpus.tags import Chunk, encode
 from lacuner.corpus.words import flatten, to_words, words_of
 from lacuner.data import Document, Lost, Span
@@ -145,7 +146,7 @@ class Scorer:
         self._totals.update(documents=1, documents_correct=gold_keys == keys, words=words, words_correct=words_correct)
         self._totals.update(incomplete=not gold.complete)
         if not gold.complete or gold.unsure:
-            self._totals.update(unjudged=sum(_is_unjudged(gold, Span(*key)) for key in keys - gold_keys))
+            self._totals.update(unjudged=_count_unjudged(gold, keys - gold_keys))
 
     def result(self) -> Evaluation:
         """The scores of all documents so far."""
@@ -179,7 +180,7 @@ def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Evaluation
 def exact_counts(gold: Iterable[Document], predicted: Iterable[Document]) -> Iterator[tuple[int, int, int]]:
     """Numbers of correct, predicted and gold spans of each document, by exact match."""
     for gold_doc, doc in align(gold, predicted):
-        gold_keys, keys = ({span.key for span in each.spans} for each in (gold_doc, doc))
+        gold_keys, keys = ({span.key for span in some_doc.spans} for some_doc in (gold_doc, doc))
         yield len(gold_keys & keys), len(keys), len(gold_keys)
 
 
@@ -191,16 +192,25 @@ def count_exact(gold: Iterable[Document], predicted: Iterable[Document]) -> Coun
 def _count_overlaps(gold: set[Key], predicted: set[Key]) -> int:
     """Number of predicted spans that can be matched, one to one, with an overlapping gold span of their type."""
     count = 0
-    for label in {label for _, _, label in predicted}:
-        free = sorted(key for key in gold if key[2] == label)
+    gold_by_label, predicted_by_label = _group(gold), _group(predicted)
+    for label, spans in predicted_by_label.items():
+        free = gold_by_label.get(label, [])
         at = 0
-        for start, end, _ in sorted(key for key in predicted if key[2] == label):
+        for start, end, _ in spans:
             while at < len(free) and free[at][1] <= start:  # it ends before this and all later predictions begin
                 at += 1
             if at < len(free) and free[at][0] < end:
                 count += 1
                 at += 1
     return count
+
+
+def _group(keys: set[Key]) -> dict[str, list[Key]]:
+    """The spans of each label, in reading order."""
+    groups: dict[str, list[Key]] = {}
+    for key in sorted(keys):
+        groups.setdefault(key[2], []).append(key)
+    return groups
 
 
 def _count_correct_words(gold: Document, predicted: Document, lost: Lost) -> tuple[int, int]:
@@ -217,13 +227,20 @@ def _tags(doc: Document, spans: tuple[Span, ...], size: int, lost: Lost) -> list
     return encode([Chunk(first, last, span.label) for first, last, span in to_words(doc, flat, lost)], size)
 
 
-def _is_unjudged(gold: Document, span: Span) -> bool:
-    """Whether gold leaves open if a span that it lacks is correct.
+def _count_unjudged(gold: Document, wrong: set[Key]) -> int:
+    """Number of spans of which gold, which lacks them, leaves open if they are correct.
 
     It does where it is unsure, and if it is incomplete, where the span touches nothing that is annotated or ruled out.
     """
-    if any(span.overlaps(unsure) for unsure in gold.unsure):
-        return True
-    if gold.complete or any(span.overlaps(known) for known in gold.spans):
-        return False
-    return not any(span[:2] == rejected[:2] and rejected.label in ("", span.label) for rejected in gold.rejected)
+    unsure = IntervalSet(span[:2] for span in gold.unsure)
+    known = IntervalSet(span[:2] for span in gold.spans)
+    ruled_out = {span.key for span in gold.rejected}
+
+    def is_unjudged(start: int, end: int, label: str) -> bool:
+        if unsure.overlaps(start, end):
+            return True
+        if gold.complete or known.overlaps(start, end):
+            return False
+        return ruled_out.isdisjoint([(start, end, ""), (start, end, label)])
+
+    return sum(is_unjudged(*key) for key in wrong)

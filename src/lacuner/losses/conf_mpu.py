@@ -71,8 +71,8 @@ def conf_mpu_risk(
     unlabeled = (labels == 0) & ~sure
     negative = as_o[unlabeled].sum() / unlabeled.sum().clamp(min=1)
     scaled = as_o / confidence.clamp(min=1e-3)
-    found = _means_by_class(scaled[sure], labels[sure], classes)
-    part = found - _means_by_class(as_o, labels, classes) + _means_by_class(own, labels, classes)
+    sure_means = _means_by_class(scaled[sure], labels[sure], classes)
+    part = sure_means - _means_by_class(as_o, labels, classes) + _means_by_class(own, labels, classes)
     return positive * (prior * part[1:]).sum().clamp(min=0) + negative
 
 

@@ -9,12 +9,7 @@ from lacuner.models.types import Targets, TokenScores
 
 
 def pu_risk(
-    scores: TokenScores,
-    targets: Targets,
-    ratio: Tensor,
-    positive: float = 1.0,
-    beta: float = 0.0,
-    base: Base = "mae",
+    scores: TokenScores, targets: Targets, ratio: Tensor, positive: float = 1.0, beta: float = 0.0, base: Base = "mae"
 ) -> Tensor:
     """Non-negative risk of each class against all others, one number per class except O.
 

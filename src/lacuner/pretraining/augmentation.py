@@ -34,7 +34,7 @@ from lacuner.pretraining.masking import UNCHANGED, Units, measure_masked_lm, pre
 from lacuner.training.dataset import TrainingSentences
 
 CANDIDATES = 5
-MIN_TOP5 = 0.5
+MIN_TOP5 = 0.6
 """Top-5 accuracy below which most replaced words in entities no longer fit the label: see `benchmarks.augmentation`."""
 MEASURED_SENTENCES = 200
 CONTINUATION, WORD_START = "##", ("Ġ", "▁")
@@ -72,13 +72,13 @@ class Augmenter:
 
         def sample(indices: np.ndarray) -> None:
             positions, real = pad_rows(units.offsets, indices)
-            here = real & selected[positions] if len(selected) else real
-            if here.any():
+            masked = real & selected[positions] if len(selected) else real
+            if masked.any():
                 vectors = units.encode(model, units.collate(model, indices, inputs).to(device))
-                log_probs = model.head.log_probs(vectors[:, : here.shape[1]][torch.from_numpy(here).to(device)])
+                log_probs = model.head.log_probs(vectors[:, : masked.shape[1]][torch.from_numpy(masked).to(device)])
                 best = log_probs.topk(min(CANDIDATES, log_probs.shape[-1]), dim=-1)
                 choice = torch.multinomial(best.values.exp(), 1)
-                ids[positions[here]] = best.indices.gather(1, choice).squeeze(1).cpu().numpy()
+                ids[positions[masked]] = best.indices.gather(1, choice).squeeze(1).cpu().numpy()
 
         for _ in infer_batches(model, units.features, sample):
             pass

@@ -43,9 +43,8 @@ from lacuner.training.steps import Step
 
 FROM_SCRATCH_EPOCHS, PRETRAINED_EPOCHS = 30, 1
 LARGE_TEXT = 5_000_000
-"""Words to train on from which on a text is large: by default one pass, large batches and little dropout."""
+"""Number of words from which on a text is large: its defaults are one pass, large batches and little dropout."""
 LARGE_BUDGET, LARGE_RATE, LARGE_DROPOUT = 4096, 3e-3, 0.2
-METRICS = ("top1", "top5", "perplexity")
 MEASUREMENTS = 20
 """How often held-out text is scored, at most."""
 

@@ -118,11 +118,7 @@ def prepare_text(sources: Sequence[TextSource], folder: Path, held_out: float, c
         held_out: share of the documents of each source that is held out; equal texts are on the same side.
         compounds: share of the documents in which words joined by a hyphen or another mark stay one word.
     """
-    identity = {
-        "sources": [source.sha256 for source in sources],
-        "held_out": held_out,
-        "compounds": compounds,
-    }
+    identity = {"sources": [source.sha256 for source in sources], "held_out": held_out, "compounds": compounds}
     prepared = open_arrays(folder, identity)
     if prepared is None:
         words: dict[str, int] = {}

@@ -2,8 +2,8 @@
 
 What it does: learns from weak labels whether two neighbouring words belong to one entity (tie) or not (break), and the
     type of each chunk between two breaks, which for unlabeled words is "no entity". Gaps and chunks that touch an
-    unsure span are unknown: they have no loss. Unsure are gazetteer entries with two labels and, if they are a source
-    of `lacuner annotate`, capitalised phrases.
+    unsure span are unknown: they have no loss. Matches of gazetteer entries with two labels are unsure, and so are
+    capitalised phrases if `lacuner annotate` used them as a source.
 Assumes: that the labels are right, and that phrases which may be entities are marked unsure. Other unlabeled words are
     taken for O, so recall falls where names are missing without such a mark.
 Needs: weak.
@@ -35,5 +35,5 @@ class Config(RecipeConfig):
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
-    """Train on `splits.weak`: what is not labeled and not unsure is no entity."""
+    """Train on `splits.weak`: everything that is neither labeled nor unsure is a negative."""
     return train_on(treat_as_complete(splits.weak or ()), splits.dev, config, run)

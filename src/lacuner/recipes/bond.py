@@ -23,8 +23,8 @@ from lacuner.losses.cross_entropy import cross_entropy
 from lacuner.models.config import TokenHeadConfig
 from lacuner.models.inference import probabilities, score_corpus
 from lacuner.models.tagger import Tagger
+from lacuner.techniques.label_masking import MaskableConfig, masking_steps
 from lacuner.techniques.self_training import sharpen
-from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import TrainingSet, weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, cached_tensors, new_model, train_stage
@@ -35,8 +35,8 @@ GROUP = "other methods"
 PAPER = "Liang et al., 2020"
 
 
-class Config(RecipeConfig):
-    """Settings of `bond`; `train` applies to the first stage."""
+class Config(MaskableConfig):
+    """Settings of `bond`; `train` and `masking` apply to the first stage."""
 
     head: TokenHeadConfig = TokenHeadConfig()
     early: int | None = Field(None, ge=1)
@@ -55,23 +55,26 @@ class Config(RecipeConfig):
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak`, then on a teacher's pseudo-labels."""
-    docs, lost = splits.weak or (), Lost()
+    docs, lost, epochs = splits.weak or (), Lost(), config.train.epochs
     model = new_model(config, docs, run)
     data = weak_training_set(model, docs, lost).as_complete
     run.log(f"bond: training on {len(docs):,} documents: {lost}")
-    epochs = config.train.epochs
-    early = config.early or (epochs if splits.dev else ceil(epochs / 3))
-    late = config.student_epochs or ceil(epochs / 2)
-    run.plan({"early": early, "student": late})
     settings = config.train.resolve(model, data.features)
-    train_stage(data, lambda _: loss_step(data), settings.with_epochs(early), run, Selection(splits.dev), "early")
-    student = settings.scale_learning_rates(config.student_rate).with_epochs(late)
-    make_step = _pseudo_labels(data, config, run)
-    train_stage(data, make_step, student, run, Selection(splits.dev, keep="best or start"), "student")
+    early = settings.with_epochs(config.early or (epochs if splits.dev else ceil(epochs / 3)))
+    late = settings.scale_learning_rates(config.student_rate).with_epochs(config.student_epochs or ceil(epochs / 2))
+    run.plan({"early": early.epochs, "student": late.epochs})
+
+    # stage 1: weak labels, stopped early
+    make_step = masking_steps(data, config.masking, early, run, "early")
+    train_stage(data, make_step, early, run, Selection(splits.dev), "early")
+
+    # stage 2: self-training
+    make_step = pseudo_label_steps(data, config, run)
+    train_stage(data, make_step, late, run, Selection(splits.dev, keep="best or start"), "student")
     return Tagger(model)
 
 
-def _pseudo_labels(data: TrainingSet, config: Config, run: Run) -> MakeStep:
+def pseudo_label_steps(data: TrainingSet, config: Config, run: Run) -> MakeStep:
     """Steps that train on the confident predictions of the teacher, which are renewed every period."""
     known = data.targets.known
 

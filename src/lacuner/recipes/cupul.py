@@ -1,19 +1,23 @@
 """CuPUL: positive-unlabeled learning with a curriculum, from easy words to hard ones.
 
-What it does: (1) trains a few models, the voters, on weak labels treated as complete; each voter never sees a random
-    share of the unlabeled words. (2) A word is hard if the voters disagree about it. (3) Trains one model in stages:
-    first on the easiest half of the words, at last on all, with a positive-unlabeled risk. An unlabeled word that the
-    voters take for an entity does not count as O, and class priors correct for those that are left out.
+What it does: (1) trains a few models, the voters, on weak labels treated as complete, each without a random share of
+    the unlabeled words. (2) Measures how hard each word is: by how much the voters disagree about it. (3) Trains one
+    model in stages, first on the easiest half of the words, in the end on all of them, with a positive-unlabeled risk:
+    an unlabeled word that the voters take for an entity does not count as O, and class priors correct for that. With
+    `stages=1` there is no curriculum; then it is Conf-MPU, with the voters as its entity classifier.
 Assumes: that labels are right, and that the voters disagree where labels are missing or wrong.
 Needs: weak.
 Costs: a third of a training run per voter, one more for the curriculum, and a fifth for the class priors.
 Departs from the authors: their class priors come from gold and are written into their code; ours are estimated, or
-    given by `entity_ratio`. Mean absolute error hardly teaches a small encoder rare classes: with `tiny-en` it
-    predicted nothing (Wikigold's dev, a fifth of the names labeled; F1 51.7 with cross-entropy, one seed). Their
-    released code trains the last stage with the risk of the voters (`risk=mpn`); the default here is that of their
-    paper. Their fourth step, self-training as in RoSTER, is left out. Numbers of epochs also suit encoders trained
-    from scratch.
-Reference: Li et al. (2025), "Re-examine distantly supervised NER: a new benchmark and a simple approach".
+    given by `entity_ratio`. They have mean absolute error (`base=mae`), with which a small encoder hardly learns rare
+    classes: `tiny-en` predicted nothing (Wikigold's dev, a fifth of the names labeled; F1 51.7 with cross-entropy, one
+    seed). Their released code trains the curriculum with the risk of the voters (`risk=mpn`); the default here is that
+    of their paper. Their fourth step, self-training as in RoSTER, is left out. Words that are ruled out, and those of
+    complete documents, count as O whatever the voters say. The defaults also suit encoders trained from scratch;
+    `preset=paper` has the settings for CoNLL-2003, with a learning rate from the middle of the paper's range.
+Reference: Li et al. (2025), "Re-examine distantly supervised NER: a new benchmark and a simple approach" (CuPUL); Zhou
+    et al. (2022), "Distantly supervised named entity recognition via confidence-based multi-class positive and
+    unlabeled learning" (Conf-MPU).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +31,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from lacuner.advice.entity_ratio import EntityRatio
 from lacuner.data import Document, Lost, Splits
 from lacuner.losses.conf_mpu import Base, conf_mpu_risk, mpn_risk
 from lacuner.models.config import TokenHeadConfig
@@ -36,13 +41,12 @@ from lacuner.models.tagger import Tagger
 from lacuner.models.types import Targets
 from lacuner.recipes.pu import default_base
 from lacuner.techniques.entity_ratio import (
-    RatioSetting,
-    exploration_stage,
-    explorer,
-    find_entity_ratio,
+    EntityRatioConfig,
+    configured_entity_ratio,
+    exploration_epochs,
     ratios_to_labeled,
 )
-from lacuner.training.config import RecipeConfig
+from lacuner.training.config import PresetConfig
 from lacuner.training.dataset import WeakTrainingSet, weak_training_set
 from lacuner.training.parallel import train_members
 from lacuner.training.run_folder import Run
@@ -54,18 +58,30 @@ GROUP = "other methods"
 PAPER = "Li et al., 2025"
 
 
-class Config(RecipeConfig):
+class Config(EntityRatioConfig, PresetConfig):
     """Settings of `cupul`; `train` applies to the curriculum."""
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"preset", "drop_labeled"})
+    RENAMED: ClassVar[Mapping[str, str]] = {"prior": "entity_ratio"}
+    PAPER_SETTINGS: ClassVar[Mapping[str, Any]] = {
+        "train": {"epochs": 5, "learning_rate": 2e-5, "head_learning_rate": 2e-5, "batch_size": 32},
+        "voter_epochs": 1,
+        "base": "mae",
+        "positive": 20.0,
+    }
+    PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset({"preset", *PAPER_SETTINGS})
 
     head: TokenHeadConfig = TokenHeadConfig(scheme="IO")
     voters: int = Field(5, ge=2)
-    """Number of models that say how hard a word is."""
+    """Number of models whose disagreement measures how hard a word is."""
     voter_epochs: int | None = Field(None, ge=1)
     """Epochs of a voter; by default a third of those of `train`."""
     drop_unlabeled: float = Field(0.5, ge=0, lt=1)
-    """Share of the unlabeled words that a voter never sees, different for each."""
+    """Share of the unlabeled words that a voter is not trained on, drawn anew for each."""
+    drop_labeled: float = Field(0.0, ge=0, lt=1)
+    """Share of the labeled words that a voter is not trained on; 0.1 in the paper for some corpora."""
     stages: int = Field(5, ge=1)
-    """Stages of the curriculum; each has the same number of epochs."""
+    """Number of stages of the curriculum, of equal length; at most the number of epochs."""
     risk: Literal["conf_mpu", "mpn"] = "conf_mpu"
     """Risk of the curriculum: that of the paper, or that of the authors' code."""
     base: Base | None = None
@@ -74,12 +90,6 @@ class Config(RecipeConfig):
     """Weight of labeled words (the paper's m)."""
     confident: float = Field(0.5, ge=0, le=1)
     """Entity probability above which the voters take a word for part of an entity (the paper's eta)."""
-    RENAMED: ClassVar[Mapping[str, str]] = {"prior": "entity_ratio"}
-    entity_ratio: RatioSetting = "counts"
-    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
-    an estimate: label `counts`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
-    explore: int = Field(3, ge=1)
-    """Epochs of the model that the shares are estimated with."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
@@ -90,31 +100,33 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.log(f"cupul: training on {len(docs):,} documents, {config.voters} voters first: {lost}")
     stages = {number: f"voters/{number}" for number in range(config.voters)}
     epochs = dict.fromkeys(stages.values(), _voter_epochs(config)) | {"train": config.train.epochs}
-    stage = exploration_stage(splits, config.entity_ratio)
-    run.plan(({stage: config.explore} if stage else {}) | epochs)
-    prior = find_prior(weak, splits, config, run)
-    run.log(f"cupul: {100 * float(prior.sum()):.1f} % of the words are taken to belong to entities")
+    run.plan(exploration_epochs(splits, config) | epochs)
+    ratio = configured_entity_ratio(splits, config, run)
+    run.log(f"cupul: {ratio.describe()}")
+    prior = class_priors(weak, docs, ratio)
 
     # 1. the voters
     train_members("cupul", splits, config, run, stages, partial(train_member, splits, config, run))
     votes = [cached_tensors(run, f"{name}/votes", _votes_of(weak, docs, config, run, name)) for name in stages.values()]
     probs = [vote["probs"] for vote in votes]
 
-    # 2. the curriculum: the last words to come in are those on which the voters differ most
-    difficulty = disagreement(probs)
+    # 2. hardness: by how much the voters disagree about a word
+    hardness = disagreement(probs)
     data, known = weak.as_complete, weak.as_complete.targets.known.clone()
-    data.targets.probs = torch.stack(probs).mean(dim=0)
-    limits = stage_limits(difficulty[known].numpy(), config.stages)
+    count = min(config.stages, config.train.epochs)
+    limits = stage_limits(hardness[known].numpy(), count)
 
-    # 3. one model, stage after stage
+    # 3. the curriculum: one model, with harder words from stage to stage
+    data.targets.probs = mean_vote(weak, probs)
+
     def loss(scores: Any, targets: Targets) -> Tensor:
         common = scores, targets, prior.to(scores.logits.device), config.positive, _base(config)
         risk = mpn_risk(*common) if config.risk == "mpn" else conf_mpu_risk(*common, config.confident)
         return risk * float(scores.mask.sum())
 
     def make_step(epoch: int) -> Step:
-        stage = min(epoch * config.stages // config.train.epochs, config.stages - 1)
-        data.targets.known = known & (difficulty <= limits[stage])
+        stage = epoch * count // config.train.epochs
+        data.targets.known = known & (hardness <= limits[stage])
         return loss_step(data, loss)
 
     return Tagger(train_stage(data, make_step, config.train, run, Selection(splits.dev)).model)
@@ -128,11 +140,10 @@ def _base(config: Config) -> Base:
     return config.base or default_base(config.encoder.name)
 
 
-def find_prior(weak: WeakTrainingSet, splits: Splits, config: Config, run: Run) -> Tensor:
-    """The share of all words that have each tag `[tags]`, O left out: given, of dev, or estimated."""
-    ratio = find_entity_ratio(splits, config.entity_ratio, explorer(config, config.explore, run))
+def class_priors(weak: WeakTrainingSet, docs: Sequence[Document], ratio: EntityRatio) -> Tensor:
+    """The share of all words that have each tag `[tags]`, O left out."""
     tags, targets = tag_set_of(weak.as_complete.model.head), weak.as_complete.targets
-    ratios = ratios_to_labeled(ratio, splits.weak or (), tags.labels)
+    ratios = ratios_to_labeled(ratio, docs, tags.labels)
     by_tag = np.repeat(list(ratios.values()), len(tags.letters))
     counts = np.bincount(targets.labels[targets.known].long().numpy(), minlength=len(by_tag) + 1)[1:]
     prior = torch.tensor(by_tag * counts / max(int(targets.known.sum()), 1), dtype=torch.float32)
@@ -144,9 +155,11 @@ def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
     docs, name = splits.weak or (), f"voters/{number}"
     model = new_model(config, docs, run, name)
     weak = weak_training_set(model, docs, Lost())
-    prior = find_prior(weak, splits, config, run)
+    prior = class_priors(weak, docs, configured_entity_ratio(splits, config, run))
     generator = torch.Generator().manual_seed(run.seed_for(name, "dropped"))
     dropped = weak.unlabeled & (torch.rand(weak.unlabeled.shape, generator=generator) < config.drop_unlabeled)
+    if config.drop_labeled:
+        dropped |= weak.labeled & (torch.rand(dropped.shape, generator=generator) < config.drop_labeled)
     data = weak.as_complete
     data.targets.known = data.targets.known & ~dropped
 
@@ -171,10 +184,18 @@ def _votes_of(
     return compute
 
 
-def disagreement(probs: Sequence[Tensor]) -> Tensor:
-    """How far the voters' probabilities `[words, tags]` differ at each word `[words]`.
+def mean_vote(weak: WeakTrainingSet, probs: Sequence[Tensor]) -> Tensor:
+    """The mean of the voters' probabilities `[words, tags]`; words that are known to be O have probability 1 of O."""
+    mean, targets = torch.stack(list(probs)).mean(dim=0), weak.as_complete.targets
+    certain = targets.known & (targets.labels == 0) & ~weak.unlabeled
+    mean[certain] = torch.eye(mean.shape[-1])[0]
+    return mean
 
-    The mean over all pairs of the symmetric Kullback-Leibler divergence, itself a mean over the tags.
+
+def disagreement(probs: Sequence[Tensor]) -> Tensor:
+    """The hardness of each word `[words]`: how far the voters' probabilities `[words, tags]` differ there.
+
+    It is the mean over all pairs of the symmetric Kullback-Leibler divergence, itself a mean over the tags.
 
     >>> disagreement([torch.tensor([[0.5, 0.5], [0.9, 0.1]]), torch.tensor([[0.5, 0.5], [0.1, 0.9]])]).round(decimals=2)
     tensor([0.0000, 1.7600])
@@ -184,8 +205,8 @@ def disagreement(probs: Sequence[Tensor]) -> Tensor:
     return torch.stack(pairs).mean(dim=0)
 
 
-def stage_limits(difficulty: np.ndarray, stages: int) -> list[float]:
-    """The difficulty up to which words are trained on in each stage.
+def stage_limits(hardness: np.ndarray, stages: int) -> list[float]:
+    """The hardness up to which words are trained on in each stage.
 
     The shares follow the authors: of `n` stages, the first has the easiest `2^(n-1) / (2^n - 1)` of the words, and each
     stage adds half as many as the one before: 52, 77, 90, 97 and 100 % with five.
@@ -193,8 +214,8 @@ def stage_limits(difficulty: np.ndarray, stages: int) -> list[float]:
     >>> stage_limits(np.arange(31.0), 5)
     [15.0, 23.0, 27.0, 29.0, inf]
     """
-    if not len(difficulty):
+    if not len(hardness):
         return [float("inf")] * stages
-    ordered, total = np.sort(difficulty), 2**stages - 1
+    ordered, total = np.sort(hardness), 2**stages - 1
     shares = np.cumsum([2 ** (stages - 1 - stage) / total for stage in range(stages)])
     return [*(float(ordered[max(ceil(share * len(ordered)) - 1, 0)]) for share in shares[:-1]), float("inf")]

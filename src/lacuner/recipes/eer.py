@@ -11,7 +11,8 @@ Needs: weak; dev tells the ratio, and which epoch to keep.
 Costs: one training run with a CRF whose steps take about twice as long, and a fifth of another for the estimate.
 Departs from the authors: they set the ratio to 0.15 and the margin to 0.05 everywhere; our margin is a third of the
     ratio unless it is set, which is the same at 0.15. Ruled-out words and complete documents are known O, if there are
-    any. BIO tags, where theirs are BILOU (`--set head.scheme=BIOES`).
+    any. The tags are BIO, theirs BILOU. `preset=paper` has their ratio, margin, tags, rates and epochs; a batch has 15
+    sentences then, where theirs has 15 documents.
 Reference: Effland and Collins (2021), "Partially supervised named entity recognition via the expected entity ratio
     loss".
 """
@@ -29,8 +30,13 @@ from lacuner.losses.entity_ratio import entity_ratio_loss
 from lacuner.models.config import CRFHeadConfig
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import Targets
-from lacuner.techniques.entity_ratio import RatioSetting, exploration_stage, explorer, find_entity_ratio
-from lacuner.training.config import RecipeConfig
+from lacuner.techniques.entity_ratio import (
+    EntityRatioConfig,
+    RatioSetting,
+    configured_entity_ratio,
+    exploration_epochs,
+)
+from lacuner.training.config import PresetConfig
 from lacuner.training.dataset import training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, new_model, train_stage
@@ -41,31 +47,44 @@ GROUP = "other methods"
 PAPER = "Effland and Collins, 2021"
 
 
-class Config(RecipeConfig):
+class Config(EntityRatioConfig, PresetConfig):
     """Settings of `eer`."""
 
-    head: CRFHeadConfig = CRFHeadConfig()
     RENAMED: ClassVar[Mapping[str, str]] = {"ratio": "entity_ratio"}
+    PAPER_SETTINGS: ClassVar[Mapping[str, Any]] = {
+        "head": {"scheme": "BIOES", "dropout": 0.2},
+        "train": {
+            "epochs": 20,
+            "patience": 10,
+            "learning_rate": 2e-5,
+            "head_learning_rate": 2e-5,
+            "weight_decay": 0.0,
+            "batch_size": 15,
+            "clip": 5.0,
+        },
+        "entity_ratio": 0.15,
+        "margin": 0.05,
+    }
+    PRESET_FIELDS: ClassVar[frozenset[str]] = frozenset({"preset", *PAPER_SETTINGS})
+
+    head: CRFHeadConfig = CRFHeadConfig()
     entity_ratio: RatioSetting = "auto"
     """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
-    an estimate: label `counts`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
+    an estimate: label `counts` or `odds`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
     margin: float | None = Field(None, ge=0, lt=1)
     """Distance from the ratio that costs nothing; by default a third of the ratio."""
     weight: float = Field(10.0, ge=0)
     """Weight of the distance, relative to the likelihood of a sentence."""
-    explore: int = Field(3, ge=1)
-    """Epochs of the model that the ratio is estimated with."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` with unlabeled words unknown and their entity ratio constrained."""
     docs, lost = splits.weak or (), Lost()
-    stage = exploration_stage(splits, config.entity_ratio)
-    run.plan({**({stage: config.explore} if stage else {}), "train": config.train.epochs})
-    estimate = find_entity_ratio(splits, config.entity_ratio, explorer(config, config.explore, run))
+    run.plan({**exploration_epochs(splits, config), "train": config.train.epochs})
+    estimate = configured_entity_ratio(splits, config, run)
     ratio = estimate.value
     margin = ratio / 3 if config.margin is None else config.margin
-    run.log(f"eer: {estimate.describe()}; give or take {100 * margin:.1f}")
+    run.log(f"eer: {estimate.describe()}; margin {100 * margin:.1f} points")
     data = training_set(new_model(config, docs, run), docs, lost)
     run.log(f"training on {len(docs):,} documents: {lost}")
 

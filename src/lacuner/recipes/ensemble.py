@@ -5,11 +5,13 @@ What it does: trains a few span classifiers with negative sampling, which differ
     entities they mostly agree. A last model is trained on the mean of their probabilities for every unlabeled span;
     labels stay as they are. With dev, the probabilities are first scaled so that they add up to the number of missing
     entities, estimated from how frequent entities are in dev. Without dev, a fifth of the names is hidden from each
-    member. What it predicts for them shows at which threshold mistakes and missed entities are about equally many. The
-    number of predictions at this threshold estimates the number of missing entities; the last model is to predict as
-    many. (Too few names for it: a low threshold, `lenient`.)
-    The members are trained for few epochs with few negatives: at first a model learns what labeled names have in
-    common, later that each unlabeled name which was ever sampled is none.
+    member. What it predicts for them shows at which threshold there are about as many mistakes as missed entities. The
+    number of predictions at this threshold estimates the number of missing entities, and the threshold of the last
+    model is set so that it predicts as many. If too few names are hidden or found, the threshold is 0.5, so that the
+    model only adds what is probable to the matches of a gazetteer. If `entity_ratio` is set, the number of missing
+    entities follows from it in both cases.
+    The members are trained for few epochs with few negatives: a model first learns what labeled names have in common,
+    and later memorises that the unlabeled names which were sampled are no entities.
 Assumes: that labels are right and missing at random.
 Needs: weak; with dev it also tunes thresholds and selects epochs.
 Costs: a short training run per member, in parallel where there are cores, and one that is twice as long for the last
@@ -21,8 +23,9 @@ Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity probl
     self-training"; Elkan and Noto (2008), "Learning classifiers from only positive and unlabeled data".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -37,10 +40,14 @@ from lacuner.models.tagger import Tagger, predict_all
 from lacuner.models.types import HasThreshold
 from lacuner.recipes import negative_sampling
 from lacuner.techniques.distillation import distillation_step, soft_label_set
+from lacuner.techniques.entity_ratio import Share, count_missing_entities
 from lacuner.techniques.hidden_entries import (
+    BALANCED,
     FOLDS,
+    OperatingPoint,
     choose_operating_point,
     count_hidden,
+    find_new,
     hide_entries,
     write_operating_point,
 )
@@ -58,6 +65,8 @@ PAPER = "ours; after Li et al., 2021, and Meng et al., 2021"
 class Config(RecipeConfig):
     """Settings of `ensemble`; `train` applies to every member."""
 
+    LATER: ClassVar[frozenset[str]] = frozenset({"entity_ratio"})
+
     head: SpanHeadConfig = SpanHeadConfig()
     train: TrainConfig = TrainConfig(epochs=6)
     models: int = Field(3, ge=1)
@@ -65,11 +74,14 @@ class Config(RecipeConfig):
     rate: float = Field(0.15, gt=0)
     """Number of sampled negatives per word."""
     scale: bool = True
-    """With dev: scale the probabilities to the estimated number of missing entities."""
+    """With dev: whether the probabilities are scaled to the estimated number of missing entities."""
     hide: bool = True
-    """Without dev: hide a fifth of the names from each member. What it predicts for them replaces dev."""
+    """Without dev: whether a fifth of the names is hidden from each member; what it predicts for them replaces dev."""
+    entity_ratio: Share | None = None
+    """Share of all words that belong to entities, if it is known; by default the number of missing entities is
+    estimated from dev or, without dev, from hidden names."""
     lenient: float = Field(0.2, gt=0, lt=1)
-    """Decision threshold of the last model where there is no dev to tune it on."""
+    """Without dev and without `hide`: decision threshold of the last model."""
     last_epochs: int | None = Field(None, ge=1)
     """Epochs of the last model; by default twice `train.epochs`."""
 
@@ -87,28 +99,21 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         dict.fromkeys(stages.values(), config.train.epochs) | {"train": config.last_epochs or 2 * config.train.epochs}
     )
     train_members("ensemble", splits, config, run, stages, partial(train_member, splits, config, run))
-    total, counts = torch.zeros(()), None
+    summed_probs, counts = torch.zeros(()), None
     for number, name in stages.items():
         member = new_model(config, docs, run, name)
         load_stage(run, name, member)
-        total = total + score_corpus(member, weak.as_complete.features, probabilities)
+        summed_probs = summed_probs + score_corpus(member, weak.as_complete.features, probabilities)
         if config.hide and not splits.dev:
-            own = count_hidden(docs, predict_all(member, docs), number % FOLDS)
-            counts = own if counts is None else counts + own
+            member_counts = count_hidden(docs, predict_all(member, docs), number % FOLDS)
+            counts = member_counts if counts is None else counts + member_counts
     point = None if counts is None else choose_operating_point(counts, config.models)
     if point is not None:
         write_operating_point(point, run.folder)
 
     # 2. soft labels: the members' mean where nothing is labeled
-    missing = missing_entities(splits) if config.scale else None
-    if missing is not None:
-        run.log(f"ensemble: judging by dev, about {missing:,.0f} entities are unlabeled")
-    elif point is not None:
-        run.log(
-            f"ensemble: judging by hidden names, about {point.missing:,.0f} entities are unlabeled; at threshold "
-            f"{point.threshold:.2f} a member finds {100 * point.recall:.0f} % of them"
-        )
-    probs = soft_labels(weak, total / config.models, missing)
+    missing = estimate_missing_entities(splits, config, point, run.log)
+    probs = soft_labels(weak, summed_probs / config.models, missing if config.scale and splits.dev else None)
 
     # 3. one model that learns them
     data = soft_label_set(weak.as_complete, model, probs, weight_types=True)
@@ -117,23 +122,52 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     selection = Selection(splits.dev, config.lenient if tune else config.head.threshold)
     settings = config.train.with_epochs(epochs)
     train_stage(data, lambda _: distillation_step(data), settings, run, selection)
-    if tune and point is not None:
+    if tune and (config.hide or missing is not None):
         assert isinstance(model.head, HasThreshold)
-        model.head.threshold = match_count(docs, predict_all(model, docs), point.missing)
-        run.log(f"ensemble: decision threshold {model.head.threshold:.3f}")
+        count = point.new if point is not None and config.entity_ratio is None else missing
+        if count is None:
+            model.head.threshold, why = BALANCED, ": the models find too few hidden names to choose another"
+        else:
+            model.head.threshold, why = match_count(docs, predict_all(model, docs), count), ""
+        run.log(f"ensemble: decision threshold {model.head.threshold:.3f}{why}")
     return Tagger(model)
 
 
+def estimate_missing_entities(
+    splits: Splits, config: Config, point: OperatingPoint | None, log: Callable[[str], None]
+) -> float | None:
+    """The number of unlabeled entities: by the entity ratio if it is set, by dev, or by hidden names; None if unknown.
+
+    `point` is the operating point of the hidden names.
+    """
+    missing, source, details = None, "", ""
+    if config.entity_ratio is not None:
+        missing, source = count_missing_entities(config.entity_ratio, splits.weak or ()), "the entity ratio"
+    elif splits.dev:
+        missing, source = missing_entities(splits) if config.scale else None, "dev"
+    elif point is not None:
+        missing, source = point.missing, "hidden names"
+        details = f"; at threshold {point.threshold:.2f} a member finds {100 * point.recall:.0f} % of them"
+    if missing is not None:
+        log(f"ensemble: judging by {source}, about {missing:,.0f} entities are unlabeled{details}")
+    return missing
+
+
 def match_count(docs: Sequence[Document], predicted: Sequence[Document], count: float) -> float:
-    """The threshold at which a model predicts `count` entities where nothing is labeled."""
+    """The threshold at which a model predicts `count` entities where nothing is labeled.
+
+    If that is none, or if nothing is predicted there at all, it is at least 0.5.
+    """
     scores = sorted(
-        (span.score or 0.0)
+        span.score or 0.0
         for doc, prediction in zip(docs, predicted, strict=True)
-        for span in prediction.spans
-        if not any(span.overlaps(other) for other in (*doc.spans, *doc.rejected, *doc.unsure))
+        for span in find_new(doc, prediction.spans)
     )
-    at = len(scores) - round(count)
-    return min(max(scores[at] if 0 <= at < len(scores) else 0.0, 0.02), 0.98)
+    if not scores or not round(count):
+        threshold = max([BALANCED, *scores])
+    else:
+        threshold = scores[max(len(scores) - round(count), 0)]
+    return min(max(threshold, 0.02), 0.98)
 
 
 def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
@@ -141,7 +175,7 @@ def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
     docs, name = splits.weak or (), f"models/{number}"
     model = new_model(config, docs, run, name)
     weak = weak_training_set(
-        model, hide_entries(docs, number % FOLDS) if config.hide and not splits.dev else docs, Lost()
+        model, list(hide_entries(docs, number % FOLDS)) if config.hide and not splits.dev else docs, Lost()
     )
     sampling = negative_sampling.Config(encoder=config.encoder, head=config.head, train=config.train, rate=config.rate)
     make_step = partial(negative_sampling.sampling_step, weak, sampling)

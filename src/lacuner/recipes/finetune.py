@@ -12,9 +12,9 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits, labels_of
@@ -23,7 +23,7 @@ from lacuner.models.model import Model
 from lacuner.models.storage import load
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import HasThreshold
-from lacuner.techniques.label_masking import MaskingConfig, masking_steps, omit_default_masking
+from lacuner.techniques.label_masking import MaskingConfig, masking_steps
 from lacuner.training.config import TrainConfig
 from lacuner.training.dataset import need_entities, training_set
 from lacuner.training.run_folder import Run
@@ -37,6 +37,8 @@ PAPER = "Jiang et al., 2021"
 class Config(BaseConfig):
     """Settings of `finetune`."""
 
+    LATER: ClassVar[frozenset[str]] = frozenset({"masking"})
+
     start: Path | None = None
     """The run to continue from; `--from` on the command line."""
     train: TrainConfig = TrainConfig()
@@ -44,10 +46,6 @@ class Config(BaseConfig):
     """Learning rates relative to the defaults of the encoder (or to those in `train`)."""
     masking: MaskingConfig = MaskingConfig()
     """Labels that leave the loss because the model contradicts them: for gold with mistakes."""
-
-    @model_serializer(mode="wrap")
-    def _omit_default_masking(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return omit_default_masking(serialise(self))
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:

@@ -8,7 +8,7 @@ Needs: weak, gold. Unlabeled text (`--unlabeled`) may take the place of weak doc
     are ignored.
 Costs: about one and a half training runs on all texts.
 Departs from the authors: dropout is the only noise; the weight rises by epochs, not by steps, and the decay of the
-    average has one value; token and span classifiers only, for a CRF has no predictions for single words; gold is
+    average has one value; token and span classifiers only, as a CRF has no predictions for single words; gold is
     repeated until it has a quarter of the words.
 Reference: Tarvainen and Valpola (2017), "Mean teachers are better role models: weight-averaged consistency targets
     improve semi-supervised deep learning results"; as a baseline in Jiang et al. (2021), "Named entity recognition with
@@ -17,6 +17,7 @@ Reference: Tarvainen and Valpola (2017), "Mean teachers are better role models: 
 
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,17 +26,15 @@ from torch import Tensor
 
 from lacuner.data import Lost, Splits
 from lacuner.losses.mse import squared_error
-from lacuner.models.config import PositionHeadConfig
 from lacuner.models.inference import probabilities
 from lacuner.models.model import Model
 from lacuner.models.tagger import Tagger
-from lacuner.techniques.semi_supervised import SemiSupervisedSet, ramp_up, semi_supervised_set
-from lacuner.training.config import RecipeConfig
+from lacuner.models.types import Targets
+from lacuner.techniques.semi_supervised import ConsistencyConfig, consistency_steps, semi_supervised_set
 from lacuner.training.data_parallel import score_batch
 from lacuner.training.dataset import need_entities
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, new_model, train_stage
-from lacuner.training.steps import Step, StepLoss
 
 NEEDS = ("weak", "gold")
 GROUP = "baselines"
@@ -43,18 +42,11 @@ PAPER = "Tarvainen and Valpola, 2017"
 UNLABELED = True
 
 
-class Config(RecipeConfig):
+class Config(ConsistencyConfig):
     """Settings of `mean_teacher`."""
 
-    head: PositionHeadConfig = PositionHeadConfig()
-    weight: float = Field(1.0, ge=0)
-    """Weight of the consistency loss, per word, relative to the supervised loss."""
-    rampup: float = Field(3.0, ge=0)
-    """Epochs in which that weight rises from nearly 0."""
     decay: float = Field(0.99, ge=0, lt=1)
     """Share of the teacher's weights that a step keeps; less in the first steps."""
-    gold_share: float = Field(0.25, gt=0, lt=1)
-    """Share of the words of an epoch that are gold, which is repeated for that."""
 
 
 class StudentAndTeacher(Model):
@@ -87,21 +79,11 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.log(f"mean_teacher: training on {len(gold):,} gold documents and {len(texts):,} texts: {lost}")
     run.plan({"train": config.train.epochs})
     selection = Selection(splits.dev, config.head.threshold, scored=model.teacher)
-    train_stage(semi.data, lambda epoch: _step(semi, model, config, epoch), config.train, run, selection)
-    return Tagger(model.teacher)
 
-
-def _step(semi: SemiSupervisedSet, model: StudentAndTeacher, config: Config, epoch: int) -> Step:
-    data, weight = semi.data, config.weight * ramp_up(epoch, config.rampup)
-
-    def step(indices: np.ndarray) -> StepLoss:
-        targets = data.targets_of(indices)
-        scores = score_batch(model, data.features, indices)
+    def loss(scores: Any, targets: Targets, indices: np.ndarray) -> Tensor:
         with torch.no_grad():
-            probs = probabilities(score_batch(model.teacher, data.features, indices))
-        total = semi.supervised_loss(scores, targets, indices)
-        total = total + weight * squared_error(scores, replace(targets, probs=probs)).sum()
-        words = float(data.features.lengths[indices].sum())
-        return StepLoss(total, words, float((targets.known & scores.mask).sum()), float(scores.mask.sum()))
+            probs = probabilities(score_batch(model.teacher, semi.data.features, indices))
+        return squared_error(scores, replace(targets, probs=probs)).sum()
 
-    return step
+    train_stage(semi.data, consistency_steps(semi, loss, config), config.train, run, selection)
+    return Tagger(model.teacher)

@@ -15,10 +15,12 @@ Departs from the authors: the confidence is calibrated on held-out parts of gold
     is the probability of its best tag sequence, comparable between models, where theirs is the sequence's score divided
     by its length. Filtering entities instead of weighting sentences is ours: with a small encoder the noise-aware loss
     cost one to two points on BC5CDR's dev, and filtering gained one (as much as no completion at all). Epochs and rates
-    also suit encoders trained from scratch. The models that score held-out gold are trained like that of stage I, and
-    stop early on the same dev, but see three quarters of gold. The paper always completes. Losses are divided by words,
-    not by sentences. For several languages, the paper has all of them in stages I and II, and one in stage III: train
-    with `finetune=false`, then run `finetune` on the gold of that language.
+    also suit encoders trained from scratch. With dev, every stage keeps its best epoch, where the paper trains stage II
+    for one epoch and searches for the epochs, batch size and rate of stage III. The models that score held-out gold are
+    trained like that of stage I, and stop early on the same dev, but see three quarters of gold; a second round keeps
+    their calibration. The paper always completes. Losses are divided by words, not by sentences. For several languages,
+    the paper has all of them in stages I and II, and one in stage III: train with `finetune=false`, then run `finetune`
+    on the gold of that language.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 
@@ -217,8 +219,8 @@ def _minimum_probability(task: _Task) -> float:
 def _train_on_completed(task: _Task, number: int, held_out: _HeldOut | None) -> None:
     """Stage II: complete the weak documents and continue training on them and gold."""
     config, run = task.config, task.run
-    other = config.complete_from if number == 1 else None
-    tagger: AnyTagger = Tagger(task.model) if other is None else load(other)
+    folder = config.complete_from if number == 1 else None
+    tagger: AnyTagger = Tagger(task.model) if folder is None else load(folder)
     sure = _minimum_probability(task)
     completed = complete_weak(tagger, task.weak, config.broken, sure, [run.identity, number])
     if not completed.docs:
@@ -249,7 +251,7 @@ def _hold_out(task: _Task) -> _HeldOut:
     if folder is None:
         return _predict_by_folds(task)
     if _was_trained_on(folder, task.run.identity["data"]["gold"]):
-        task.run.log("needle: complete_from was trained on this very gold, so its confidence is overestimated")
+        task.run.log("needle: the run complete_from was trained on this gold, so its confidence is overestimated")
     gold = select_complete(task.gold)
     return _HeldOut(gold, *predict_with_confidence(load(folder), gold))
 

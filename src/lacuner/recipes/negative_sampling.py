@@ -1,7 +1,7 @@
 """Negative sampling: train on the labeled spans and a few sampled unlabeled ones.
 
 What it does: a span classifier is trained on every labeled span and, in a sentence of n words, on `ceil(rate * n)` of
-    the unlabeled spans, sampled anew in every step. An unlabeled entity is rarely among them, so it is rarely trained
+    the unlabeled spans, resampled in every step. An unlabeled entity is rarely among them, so it is rarely trained
     as a negative. The `uniform` sampler treats all unlabeled spans alike; the `weighted` one prefers spans that do not
     look like entities: with `v`, the probability of O minus that of the best type, a span has the weight `(1 + v)^(mu /
     T)`, where `T` falls from `sqrt(epochs)` to 1.
@@ -73,7 +73,7 @@ class Ablation(BaseConfig):
     """Switches that only experiments need."""
 
     rank: Rank | None = None
-    """Sample the spans of top, middle or bottom uncertainty instead (an experiment of the paper)."""
+    """Uncertainty of the spans that are sampled instead: top, middle or bottom (an experiment of the paper)."""
     weighting: Weighting = "margin"
     """Weighted sampler: weight of a span: by its margin, by margin and entropy, or the paper's printed formula."""
     margin: Margin = "types"
@@ -119,11 +119,11 @@ class Config(RecipeConfig):
     def _has_an_effect(cls, ablation: Ablation, info: ValidationInfo) -> Ablation:
         changed = [name for name, value in ablation if value != getattr(Ablation(), name) and name != "rank"]
         if ablation.rank is not None:
-            idle, other = [name for name in changed if name != "oracle"], f"ablation.rank={ablation.rank}"
+            ineffective, setting = [name for name in changed if name != "oracle"], f"ablation.rank={ablation.rank}"
         else:
-            idle, other = (changed, "sampler=uniform") if info.data.get("sampler") == "uniform" else ([], "")
-        if idle:
-            raise PydanticCustomError("ablation", f"{', '.join(idle)} has no effect together with {other}")
+            ineffective, setting = (changed if info.data.get("sampler") == "uniform" else []), "sampler=uniform"
+        if ineffective:
+            raise PydanticCustomError("ablation", f"{', '.join(ineffective)} has no effect together with {setting}")
         return ablation
 
 
@@ -146,11 +146,7 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         selection = Selection(splits.dev, config.head.threshold)
         return train_stage(weak.as_annotated, make_step, config.train, run, selection, name)
 
-    if config.try_rate and splits.dev is not None:
-        return best_on_dev(config.try_rate, train_with, "rate", run)
-    if config.try_rate:
-        run.log(f"try_rate needs --dev to choose a rate by; using rate={config.rate:g}")
-    return Tagger(train_with(config.rate, "train").model)
+    return best_on_dev(config.try_rate, config.rate, train_with, "rate", splits.dev, run)
 
 
 def sampling_step(

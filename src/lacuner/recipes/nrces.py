@@ -3,7 +3,7 @@
 What it does: a span classifier; labeled spans have cross-entropy, half of the unlabeled ones `beta * CE + (1 - beta) *
     S` with `beta = exp(-epoch / w)` and `S = sigma(z_O)`, the paper's printed formula. As cross-entropy fades, S lowers
     the score of O at unlabeled spans, most where the model is uncertain: missing entities that cross-entropy has begun
-    to push towards O are given back. Too small a `w` gives back too much, and too many spans are predicted.
+    to push towards O are recovered. If `w` is too small, too many spans are predicted.
 Assumes: that labels are right and missing at random, and that the model learns what entities look like before it
     memorises the missing labels. Best without dev where most labels are missing; on clean labels cross-entropy is
     better.
@@ -12,11 +12,12 @@ Costs: one training run of a span classifier, about as long as `trust`; one more
 Departs from the authors: `w` is a fifth of the epochs by default, where they choose 2, 5 or 10 epochs by data; with dev
     the threshold is tuned, where they use argmax. The maximum span width comes from the data; complete documents
     contribute all their negatives; spans that overlap an unsure one never take part. Early stopping does not count the
-    first `3 w` epochs, in which cross-entropy fades. The text calls S a loss that tolerates noise, but the printed sign
-    pushes O down where O is the label; `ablation.sigmoid=margin` is bounded and has the other sign. The paper's
-    ablations: `share=1.0` (no random sampling), `ablation.negatives=ce` (no sigmoid), `ablation.positives=faded` (no
-    separate training), `ablation.positives=both` (sigmoid on labeled spans too), `ablation.negatives=both`
-    (cross-entropy on unlabeled spans too).
+    first `3 w` epochs, in which cross-entropy fades. Batches, learning rates and the size of the head are those of all
+    our recipes (`benchmarks/papers/negative_sampling.toml` has theirs). The text calls S a loss that tolerates noise,
+    but the printed sign pushes O down where O is the label; `ablation.sigmoid=margin` is bounded and has the other
+    sign. The paper's ablations: `share=1.0` (no random sampling), `ablation.negatives=ce` (no sigmoid),
+    `ablation.positives=faded` (no separate training), `ablation.positives=both` (sigmoid on labeled spans too),
+    `ablation.negatives=both` (cross-entropy on unlabeled spans too).
 Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
 """
 
@@ -100,12 +101,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
         selection = Selection(splits.dev, config.head.threshold)
         return train_stage(data, make_step, settings, run, selection, name)
 
-    if config.try_w and splits.dev is not None:
-        return best_on_dev(config.try_w, train_with, "w", run)
-    w = config.w or W_PER_EPOCH * config.train.epochs
-    if config.try_w:
-        run.log(f"try_w needs --dev to choose w by; using w={w:g}")
-    return Tagger(train_with(w, "train").model)
+    default = config.w or W_PER_EPOCH * config.train.epochs
+    return best_on_dev(config.try_w, default, train_with, "w", splits.dev, run)
 
 
 def _add_negatives(weak: WeakTrainingSet, share: float, seed: int) -> TrainingSet:

@@ -1,8 +1,8 @@
 """Weak labels with every missing label masked out, as if an oracle knew where they are: an upper bound.
 
 What it does: like `trust`, but whatever overlaps an entity that gold has and the weak labels lack is left out of the
-    loss, unless it is labeled itself. This is what a method could reach that finds all missing labels but not their
-    types; a recipe's F1 relative to the oracle's is the share that it keeps.
+    loss, unless it is labeled itself. A method that found all missing labels, but not their types, could
+    reach this F1: it is what to compare a recipe with.
 Assumes: gold for the training documents, which users of the other recipes do not have: for measurement only.
 Needs: weak, gold (the same documents).
 Costs: one training run.

@@ -9,8 +9,9 @@ Needs: weak.
 Costs: one training run, and a fifth of another for the estimate.
 Departs from the authors: they train one binary model per type and take the shares from gold; ours is one softmax, and
     the shares never come from gold. Boundaries are learned through the tag scheme, where theirs are runs of tokens.
-    Their loss of a token is its absolute error (`base=mae`), which hardly pulls back a token that the model is sure of:
-    with small encoders it may end without any entity, or learns slower, so that these have cross-entropy.
+    Their loss of a token is its absolute error (`base=mae`), whose gradient nearly vanishes where the model is
+    confident. With it, a small encoder may end up predicting no entity, or learn more slowly, so the default for small
+    encoders is cross-entropy.
 Reference: Peng et al. (2019), "Distantly supervised named entity recognition using positive-unlabeled learning"; Kiryo
     et al. (2017), "Positive-unlabeled learning with non-negative risk estimator".
 """
@@ -32,13 +33,11 @@ from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.tagger import Tagger
 from lacuner.models.types import Targets
 from lacuner.techniques.entity_ratio import (
-    RatioSetting,
-    exploration_stage,
-    explorer,
-    find_entity_ratio,
+    EntityRatioConfig,
+    configured_entity_ratio,
+    exploration_epochs,
     ratios_to_labeled,
 )
-from lacuner.training.config import RecipeConfig
 from lacuner.training.dataset import weak_training_set
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, new_model, train_stage
@@ -49,16 +48,11 @@ GROUP = "other methods"
 PAPER = "Peng et al., 2019"
 
 
-class Config(RecipeConfig):
+class Config(EntityRatioConfig):
     """Settings of `pu`."""
 
     head: TokenHeadConfig = TokenHeadConfig()
     RENAMED: ClassVar[Mapping[str, str]] = {"prior": "entity_ratio"}
-    entity_ratio: RatioSetting = "counts"
-    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
-    an estimate: label `counts`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
-    explore: int = Field(3, ge=1)
-    """Epochs of the model that the shares are estimated with."""
     positive: float = Field(10.0, gt=0)
     """Weight of labeled tokens (the paper's m)."""
     beta: float = 0.0
@@ -70,9 +64,8 @@ class Config(RecipeConfig):
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.weak` with the estimated or given class priors."""
     docs = splits.weak or ()
-    stage = exploration_stage(splits, config.entity_ratio)
-    run.plan({**({stage: config.explore} if stage else {}), "train": config.train.epochs})
-    ratio = find_entity_ratio(splits, config.entity_ratio, explorer(config, config.explore, run))
+    run.plan({**exploration_epochs(splits, config), "train": config.train.epochs})
+    ratio = configured_entity_ratio(splits, config, run)
     model = new_model(config, docs, run)
     data = weak_training_set(model, docs, Lost()).as_complete
     ratios = ratios_to_labeled(ratio, docs, model.head.labels)

@@ -1,28 +1,28 @@
 """RoSTER: noise-robust models, distilled into one, then self-training.
 
 What it does: stage 1 trains a few models on weak labels treated as complete, with generalised cross-entropy, which
-    stops fitting labels that the model finds impossible; after each epoch, unlabeled positions that look like entities
-    and types that look wrong are removed from the next epoch only: removal is decided anew in each. Stage 2 distils the
-    mean of their probabilities into one new model. Stage 3 self-trains it: entities stay those of the ensemble, types
-    come from its own sharpened predictions, also on sentences that a masked language model has augmented.
+    hardly fits labels of very low probability. After each epoch, label removal decides anew which labels the next epoch
+    leaves out: O where a position looks like an entity, and types that look wrong. Stage 2 distils the mean of the
+    models' probabilities into one new model. Stage 3 self-trains it: entities stay those of the ensemble, types come
+    from its own sharpened predictions, also on sentences that a masked language model has augmented.
 Assumes: that wrong and missing labels are fewer than right ones, and harder to learn; for the token head, that
     neighbouring entities have different types (the tag scheme is IO).
 Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one with a masked-LM head of its own.
 Costs: one training run per model, in parallel where there are cores, and 1.3 (tokens) to 2.3 (spans) more for stages 2
     and 3.
 Departs from the authors: with every preset, labels and soft labels are renewed every epoch, not every few batches;
-    `guard` also limits how many O labels are removed; positions that may not be negatives are left out everywhere;
-    augmentation uses the encoder as it was pre-trained, with new sentences in each epoch. Dropout removes the same
-    features at all words of a sentence. With dev, each stage keeps the epoch that is best on dev, and stage 3 none if
-    none beats the ensemble (`ablation.keep_last=true` keeps its last); the authors have no dev and keep the last epoch.
-    Where formula and code of the authors differ, this follows the code: a labeled token is always taken for an entity
-    (Eq. 5 removes it); the type part of the distillation loss is not weighted by the entity probability (Eq. 6 is;
-    spans are weighted); soft types are used where an entity is likely, and on augmented sentences only where both
-    predictions agree (Eq. 9 has all tokens).
-    The preset `tokens` has learning rates for encoders of any size, a higher one for the head, dropout 0.3, batches by
-    number of words, and rates of 1 and 1/10 of stage 1 in stages 2 and 3, where the paper has 1/3 and 1/60. With an
-    encoder that is not a transformer, which includes the pre-trained `tiny-en` and `tiny-zh`, the preset is `spans`:
-    the two classifiers score spans, not tokens.
+    `guard` also limits how many O labels are removed; positions in unsure spans are left out in every stage;
+    augmentation uses the encoder as it was pre-trained, with new sentences in each epoch, and only if its top-5
+    accuracy on these texts is at least 50 %. Dropout removes the same features at all words of a sentence. With dev,
+    each stage keeps its best epoch, and stage 3 keeps the distilled model if no epoch beats it
+    (`ablation.keep_last=true`: its last); the authors have no dev and keep the last epoch. Where formula and code of
+    the authors differ, this follows the code: a labeled token is always taken for an entity (Eq. 5 removes it); the
+    type part of the distillation loss is not weighted by the entity probability (Eq. 6 is; spans are weighted); soft
+    types are used where an entity is likely, and on augmented sentences only where both predictions agree (Eq. 9 has
+    all tokens). The preset `tokens` has learning rates for encoders of any size, a higher one for the head, dropout
+    0.3, batches by number of words, and rates of 1 and 1/10 of stage 1 in stages 2 and 3, where the paper has 1/3 and
+    1/60. With an encoder that is not a transformer, which includes the pre-trained `tiny-en` and `tiny-zh`, the preset
+    is `spans`: the two classifiers score spans, not tokens, with three models, `q=0.1`, `tau=0.5` and no O left out.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """
@@ -43,7 +43,7 @@ from torch import Tensor
 from lacuner.config import Config as BaseConfig
 from lacuner.data import Document, Lost, Splits
 from lacuner.losses.gce import entity_type_gce_loss
-from lacuner.models.config import EntityTypeHeadConfig, HeadConfig
+from lacuner.models.config import EntityTypeHeadConfig
 from lacuner.models.encoders import names_transformer
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.heads.span import SpanHead
@@ -62,7 +62,7 @@ from lacuner.techniques.label_removal import (
     write_removed_labels,
 )
 from lacuner.techniques.self_training import sharpen_types, type_mass
-from lacuner.training.config import RecipeConfig
+from lacuner.training.config import RecipeConfig, as_table, fill_in_preset
 from lacuner.training.dataset import WeakTrainingSet, keep_rows, weak_training_set
 from lacuner.training.parallel import train_members
 from lacuner.training.run_folder import Run
@@ -147,7 +147,7 @@ class Config(RecipeConfig):
     guard: float = Field(0.25, gt=0, le=1)
     """Largest share of a type's labels that may be removed; beyond it none is. 0.9 for tokens, 0.25 for spans."""
     drop_unlabeled: float = Field(0.0, ge=0, lt=1)
-    """Share of the unlabeled positions that a model never sees, different for each. 0.5 for tokens, 0 for spans."""
+    """Share of unlabeled positions that a model is not trained on, drawn anew for each: 0.5 for tokens, 0 for spans."""
     ensemble_epochs: int | None = Field(None, ge=1)
     """Epochs of stage 2; by default those of `train`, twice as many for spans."""
     self_epochs: int | None = Field(None, ge=1)
@@ -166,25 +166,14 @@ class Config(RecipeConfig):
 
 def apply_preset(values: Mapping[str, Any]) -> dict[str, Any]:
     """Add the values of the preset, which follows from the head or the encoder unless it is named."""
-    tables = {name: _as_table(values.get(name, {})) for name in ("head", "train", "ablation")}
-    preset = values.get("preset")
-    if preset is None and "kind" in (tables["head"] or ()):
-        preset = "spans" if tables["head"]["kind"] == "span" else "tokens"
+    preset, head = values.get("preset"), as_table(values.get("head"))
+    if preset is None and isinstance(head, dict) and "kind" in head:
+        preset = "spans" if head["kind"] == "span" else "tokens"
     if preset is None:
         preset = "tokens" if _is_transformer(values.get("encoder", {})) else "spans"
-    if preset not in PRESETS or None in tables.values():
+    if preset not in PRESETS:
         return dict(values)  # validation will name the mistake
-    merged = {name: {**PRESETS[preset].get(name, {}), **table} for name, table in tables.items()}
-    return {**PRESETS[preset], **values, "preset": preset, **merged}
-
-
-def _as_table(value: Any) -> Any:
-    """The settings of a nested config as a dictionary; None if it is neither."""
-    if isinstance(value, HeadConfig):
-        return {**value.model_dump(exclude_unset=True), "kind": value.kind}
-    if isinstance(value, BaseConfig):
-        return value.model_dump(exclude_unset=True)
-    return value if isinstance(value, dict) else None
+    return fill_in_preset(PRESETS[preset], {**values, "preset": preset})
 
 
 def _is_transformer(encoder: Any) -> bool:
@@ -319,16 +308,19 @@ def _distil(task: Task, student: Model, ensemble_probs: Tensor) -> Model:
 
 
 def _self_train(task: Task, model: Model, ensemble_probs: Tensor, augmenter: Augmenter | None) -> None:
-    """Stage 3: types come from the model's own predictions, sharpened in each epoch; entities from the ensemble."""
+    """Stage 3: types come from the model's own predictions, sharpened in each epoch; entities from the ensemble.
+
+    Until `sharpen_types` has made soft labels of a batch, `targets.probs` has the entity probability, then the types'.
+    """
     config, ablation = task.config, task.config.ablation
     data = soft_label_set(task.weak.as_complete, model, ensemble_probs)
 
     def predictions() -> Iterator[dict[str, np.ndarray]]:
         for words, probs in score_parts(model, data.features, probabilities):
-            own = 1 - probs[..., 0]
-            confident = (own >= ablation.confident) & data.targets.known[words]
+            entity_prob = 1 - probs[..., 0]
+            confident = (entity_prob >= ablation.confident) & data.targets.known[words]
             entity = (1 - ensemble_probs[words][..., :1]).clamp(min=1e-6)
-            types = probs[..., 1:] / own.clamp(min=1e-9).unsqueeze(-1)
+            types = probs[..., 1:] / entity_prob.clamp(min=1e-9).unsqueeze(-1)
             yield {"entity_and_types": torch.cat([entity, types], dim=-1).numpy(), "counted": confident.numpy()}
 
     def make_step(epoch: int) -> Step:

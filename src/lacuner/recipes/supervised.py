@@ -1,6 +1,7 @@
 """Train on gold only.
 
 What it does: cross-entropy (or the likelihood of a CRF) on gold; in incomplete gold, unlabeled tokens stay unknown.
+    For gold with mistakes there is `masking.labels` (`lacuner.techniques.label_masking`), as in `trust`.
 Assumes: that gold is right and, where it is marked complete, complete.
 Needs: gold.
 Costs: one training run.
@@ -10,17 +11,16 @@ Reference: none.
 
 from lacuner.data import Splits
 from lacuner.models.tagger import Tagger
-from lacuner.training.config import RecipeConfig
+from lacuner.techniques.label_masking import MaskableConfig, train_with_masking
 from lacuner.training.run_folder import Run
-from lacuner.training.stage import train_on
 
 NEEDS = ("gold",)
 GROUP = "baselines"
 PAPER = ""
 
-Config = RecipeConfig
+Config = MaskableConfig
 
 
-def train(splits: Splits, config: RecipeConfig, run: Run) -> Tagger:
+def train(splits: Splits, config: MaskableConfig, run: Run) -> Tagger:
     """Train on `splits.gold`."""
-    return train_on(splits.gold or (), splits.dev, config, run)
+    return train_with_masking(splits.gold or (), splits.dev, config, run)

@@ -1,4 +1,4 @@
-"""Two-step learning: remove tokens that early learning exposes as unlabeled entities, then train anew.
+"""Two-step learning: remove tokens that early learning exposes as unlabeled entities, then retrain.
 
 What it does: step 1 explores: a model is trained for a few epochs on weak labels treated as complete; each unlabeled
     token then has an O-value, the score that the model gives O. The tokens with the smallest O-values are removed:
@@ -8,11 +8,14 @@ What it does: step 1 explores: a model is trained for a few epochs on weak label
 Assumes: that labels are right, and that unlabeled entities look like labeled ones.
 Needs: weak; with dev it can search for its settings.
 Costs: one training run and the exploration, about a fifth of it; six more at half the epochs with `search`.
-Departs from the authors: the share of removed tokens is estimated from the weak labels, where the paper takes 0.3 to
-    10 % and chooses on dev. Non-entity spans are at most as wide as the widest entity. The exploration takes larger
-    steps than usual, and its learning rate falls to zero within it. Where labels look complete, no non-entity spans
-    are sampled and nothing is removed: that would cost a point on BC5CDR's dev, and one on EC's. `removed = drop` is
-    our reading of a formula that is garbled in print; `marginal` is the partial CRF.
+Departs from the authors: the head is a softmax over tags; their models have a CRF (`head.kind=crf`). The share of
+    removed tokens is estimated from the weak labels, where the paper takes 0.3 to 10 % and chooses on dev. Non-entity
+    spans are at most as wide as the widest entity. The exploration takes larger steps than usual, and its learning rate
+    falls to zero within it. Where labels look complete, no non-entity spans are sampled and nothing is removed: the
+    spans had cost a point on BC5CDR's dev, and removal one on EC's. A CRF treats removed tokens as a partial CRF does
+    (`removed=marginal`); `drop` and `observed` are two readings of the paper's formula, which is garbled in print. With
+    a span head, spans are removed instead of tokens, and the negatives are sampled spans (`sample=0`: all others); the
+    estimated share of spans to remove was far too high in the one check that was made: set `remove`.
 Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for enhancing named entity recognition
     using PU-learning and negative sampling", IJSWIS 20.
 """
@@ -37,7 +40,7 @@ from lacuner.models.tagger import Tagger
 from lacuner.recipes import negative_sampling
 from lacuner.sampling.non_entity_spans import sample_non_entity_spans
 from lacuner.techniques.early_learning import Exploration, Rank, explore
-from lacuner.techniques.label_removal import write_removed
+from lacuner.techniques.filtered_tokens import write_removed
 from lacuner.training.config import RecipeConfig, TrainConfig
 from lacuner.training.dataset import TrainingSet
 from lacuner.training.run_folder import Run
@@ -60,9 +63,9 @@ class Config(RecipeConfig):
     explore: int = Field(3, ge=1)
     """Epochs of exploration (the paper's n)."""
     each_epoch: bool = False
-    """Record O-values after each exploration epoch, for the plots of `lacuner audit removed`."""
+    """Whether O-values are recorded after each exploration epoch, for the plots of `lacuner audit removed`."""
     rank: Rank = "o_value"
-    """What ranks the unlabeled tokens: `o_value`, the score that the model gives O, or `o_prob`, its probability."""
+    """Ranking of the unlabeled tokens: by the score of O (`o_value`), or by its probability (`o_prob`)."""
     remove: float | None = Field(None, ge=0, lt=1)
     """Share of the unlabeled tokens to remove (lambda); by default estimated from the exploration."""
     sample: float = Field(0.1, ge=0, le=1)

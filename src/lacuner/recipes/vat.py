@@ -8,7 +8,7 @@ Needs: weak, gold. Unlabeled text (`--unlabeled`) may take the place of weak doc
     are ignored.
 Costs: about four training runs on all texts.
 Departs from the authors: the perturbation is relative to the length of the word vectors, which are not normalised; the
-    weight of the loss rises over the first epochs; token and span classifiers only, for a CRF has no predictions for
+    weight of the loss rises over the first epochs; token and span classifiers only, as a CRF has no predictions for
     single words; gold is repeated until it has a quarter of the words.
 Reference: Miyato et al. (2018), "Virtual adversarial training: a regularization method for supervised and
     semi-supervised learning"; Miyato et al. (2017), "Adversarial training methods for semi-supervised text
@@ -16,20 +16,21 @@ Reference: Miyato et al. (2018), "Virtual adversarial training: a regularization
     large weakly labeled data".
 """
 
+from typing import Any
+
 import numpy as np
 from pydantic import Field
+from torch import Tensor
 
 from lacuner.data import Lost, Splits
-from lacuner.models.config import PositionHeadConfig
 from lacuner.models.tagger import Tagger
-from lacuner.techniques.semi_supervised import SemiSupervisedSet, ramp_up, semi_supervised_set
+from lacuner.models.types import Targets
+from lacuner.techniques.semi_supervised import ConsistencyConfig, consistency_steps, semi_supervised_set
 from lacuner.techniques.virtual_adversarial import input_layer, virtual_adversarial_loss
-from lacuner.training.config import RecipeConfig
-from lacuner.training.data_parallel import score_batch, share_of, sum_loss
+from lacuner.training.data_parallel import share_of, sum_loss
 from lacuner.training.dataset import need_entities
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, new_model, train_stage
-from lacuner.training.steps import Step, StepLoss
 
 NEEDS = ("weak", "gold")
 GROUP = "baselines"
@@ -37,22 +38,15 @@ PAPER = "Miyato et al., 2018"
 UNLABELED = True
 
 
-class Config(RecipeConfig):
+class Config(ConsistencyConfig):
     """Settings of `vat`."""
 
-    head: PositionHeadConfig = PositionHeadConfig()
-    weight: float = Field(1.0, ge=0)
-    """Weight of the consistency loss, per word, relative to the supervised loss."""
-    rampup: float = Field(3.0, ge=0)
-    """Epochs in which that weight rises from nearly 0."""
     epsilon: float = Field(0.1, gt=0)
     """Size of the perturbation, relative to the word vectors."""
     xi: float = Field(0.01, gt=0)
     """Size of the step of the power iteration, relative to the word vectors."""
     iterations: int = Field(1, ge=1)
     """Steps of the power iteration."""
-    gold_share: float = Field(0.25, gt=0, lt=1)
-    """Share of the words of an epoch that are gold, which is repeated for that."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:
@@ -65,26 +59,13 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     run.log(f"vat: training on {len(gold):,} gold documents and {len(texts):,} texts: {lost}")
     run.plan({"train": config.train.epochs})
     selection = Selection(splits.dev, config.head.threshold)
-    return Tagger(train_stage(semi.data, lambda epoch: _step(semi, config, epoch), config.train, run, selection).model)
 
+    def loss(scores: Any, targets: Targets, indices: np.ndarray) -> Tensor:
+        share = share_of(indices)  # of this process, if several train together
+        batch, share_targets = semi.data.batch(share.indices)
+        known = share_targets.known
+        known[share.counts :] = False
+        return sum_loss(virtual_adversarial_loss(model, batch, known, config.epsilon, config.xi, config.iterations))
 
-def _step(semi: SemiSupervisedSet, config: Config, epoch: int) -> Step:
-    data, weight = semi.data, config.weight * ramp_up(epoch, config.rampup)
-    model, device = data.model, next(data.model.parameters()).device
-
-    def step(indices: np.ndarray) -> StepLoss:
-        targets = data.targets_of(indices)
-        scores = score_batch(model, data.features, indices)
-        total = semi.supervised_loss(scores, targets, indices)
-        if weight:
-            share = share_of(indices)
-            batch = model.encoder.collate(data.features, share.indices).to(device)
-            known = data.targets_of(share.indices).known
-            known[share.counts :] = False
-            total = total + weight * sum_loss(
-                virtual_adversarial_loss(model, batch, known, config.epsilon, config.xi, config.iterations)
-            )
-        words = float(data.features.lengths[indices].sum())
-        return StepLoss(total, words, float((targets.known & scores.mask).sum()), float(scores.mask.sum()))
-
-    return step
+    make_step = consistency_steps(semi, loss, config)
+    return Tagger(train_stage(semi.data, make_step, config.train, run, selection).model)

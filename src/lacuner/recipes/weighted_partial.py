@@ -60,6 +60,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     weak = weak_training_set(model, docs, lost)
     data, unlabeled = weak.as_complete, weak.unlabeled
     run.log(f"training on {len(docs):,} documents in {config.folds} folds: {lost}")
+
+    # at first, the distribution of an unlabeled token is O alone
     only_o = functional.one_hot(torch.zeros(len(unlabeled), dtype=torch.long), len(tag_set_of(model.head))).float()
     data.targets.probs = only_o * unlabeled.unsqueeze(-1)  # tokens that touch an unsure span keep no distribution
     data.targets.known &= ~unlabeled
@@ -69,6 +71,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     half = config.train.model_copy(update={"epochs": ceil(config.train.epochs / 2), "patience": None})
     folds = [f"fold/{number}/{fold + 1}" for number in range(1, config.iterations + 1) for fold in range(config.folds)]
     run.plan(dict.fromkeys(folds, half.epochs) | {"train": config.train.epochs})
+
+    # cross-fitting: each fold gets the distributions of a model that has not seen it
     for iteration in range(1, config.iterations + 1):
         out_of_fold = []
         for fold in range(config.folds):
@@ -77,6 +81,8 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
             _train(fold_data.only(fold_of != fold), half, run, Selection(), name)
             out_of_fold.append(tag_distributions(fold_data, np.flatnonzero(fold_of == fold), config.weights))
         data.targets.probs = torch.stack(out_of_fold).sum(dim=0) * unlabeled.unsqueeze(-1)
+
+    # one model on all documents
     _train(data, config.train, run, Selection(splits.dev), "train")
     return Tagger(model)
 

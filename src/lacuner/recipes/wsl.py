@@ -65,19 +65,25 @@ def train(splits: Splits, config: Config, run: Run) -> Tagger:
     """Train on `splits.gold`, then on `splits.gold` and `splits.weak` together."""
     gold, weak, lost = splits.gold or (), splits.weak or (), Lost()
     model = new_model(config, [*gold, *weak], run)
-    name, settings = "train", config.train
-    if config.start == "gold" and any(doc.spans for doc in gold):
-        name, epochs = "noisy/1", choose_noisy_epochs(config.noisy_epochs, model)
-        run.plan({"initial": config.train.epochs, name: epochs})
+    starts_with_gold = config.start == "gold" and any(doc.spans for doc in gold)
+    stages = {"initial": config.train.epochs, "noisy/1": choose_noisy_epochs(config.noisy_epochs, model)}
+    stages = stages if starts_with_gold else {"train": config.train.epochs}
+    run.plan(stages)
+
+    # gold alone
+    if starts_with_gold:
         gold_data = training_set(model, gold, lost)
         gold_step = loss_step(gold_data)
         train_stage(gold_data, lambda _: gold_step, config.train, run, Selection(splits.dev), "initial")
-        settings = config.train.with_epochs(epochs)
         weak = [doc for doc in weak if doc.spans or doc.complete]
+
+    # gold and weak labels together
     if config.unlabeled == "O":
         weak = [replace(doc, complete=True) for doc in weak]
     data = training_set(model, [*gold, *weak], lost)
     run.log(f"wsl: training on {len(gold):,} gold and {len(weak):,} weak documents: {lost}")
     data.weight_documents(np.repeat([1, config.weight], [len(gold), len(weak)]))
     step = loss_step(data, supervised_loss if config.loss == "likelihood" else squared_error)
+    *_, (name, epochs) = stages.items()
+    settings = config.train.with_epochs(epochs)
     return Tagger(train_stage(data, lambda _: step, settings, run, Selection(splits.dev), name).model)

@@ -47,7 +47,9 @@ def sample_negatives(candidates: Tensor, counts: Tensor, log_weights: Tensor | N
 
 
 def sample_by_rank(candidates: Tensor, counts: Tensor, uncertainty: Tensor, rank: Rank) -> Tensor:
-    """The most, least or moderately uncertain candidates (an experiment of the paper); ties are broken at random.
+    """Sample the most (`top`), least (`bottom`) or moderately uncertain candidates: an experiment of the paper.
+
+    Ties are broken at random. Returns a mask of the candidates' shape.
 
     >>> uncertainty = torch.tensor([[0.1, 0.9, 0.5]])
     >>> sample_by_rank(torch.ones(1, 3, dtype=torch.bool), torch.tensor([1]), uncertainty, "top")
@@ -84,10 +86,10 @@ def span_entropy(logits: Tensor) -> Tensor:
 
 
 def sampling_weights(logits: Tensor, mu: float, margin: Margin = "types", weighting: Weighting = "margin") -> Tensor:
-    """What, divided by a temperature, is the log weight of each span: `[..., classes]` to `[...]`.
+    """Log sampling weight of each span at temperature 1, unnormalised: `[..., classes]` to `[...]`.
 
     With the entropy `u` of a span, and the margin `v` of O over the best type (`margin="types"`) or over the best
-    class, O included (`all`), at temperature 1 the weight is `(1 + v)^mu` (`margin`), `u (1 + v)^mu` (`product`) or
+    class, O included (`all`), the weight is `(1 + v)^mu` (`margin`), `u (1 + v)^mu` (`product`) or
     `exp(u (1 + v)^mu)` (`printed`).
 
     >>> logits = torch.tensor([[0.0, 0.0], [2.0, 0.0]])  # an uncertain span, and one that is no entity

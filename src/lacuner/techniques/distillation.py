@@ -36,9 +36,9 @@ def soft_label_set(data: TrainingSet, student: Model, probs: Tensor, weight_type
 def distillation_step(
     data: TrainingSet, augmented: Features | None = None, retarget: Callable[[Targets], Targets] | None = None
 ) -> Step:
-    """Soft-label loss of entity and type. On augmented sentences only types count, where both predictions agree.
+    """Make a step with the soft-label loss of entity and type; `retarget` changes the targets of a batch.
 
-    `retarget` changes the targets of a batch.
+    On `augmented` sentences only the types count, where both predictions agree.
     """
     model = data.model
 
@@ -62,8 +62,8 @@ def distillation_step(
 
 
 def entity_denominator(known: Tensor, words: Tensor) -> Tensor:
-    """What the entity loss is divided by: the known positions, at most one per word.
+    """The number that the sum of the entity losses is divided by: known positions, at most one per word.
 
-    A mean over all spans would be negligible beside the type loss.
+    Divided by the number of all spans, it would be negligible beside the type loss.
     """
     return torch.minimum(known.clamp(min=1), words)

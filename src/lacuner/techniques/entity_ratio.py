@@ -19,6 +19,7 @@ import torch
 from pydantic import Field
 
 from lacuner.advice.entity_ratio import EntityRatio, entity_ratio, entity_width, ratio_from_complete, share_out
+from lacuner.corpus.words import words_of
 from lacuner.data import Document, Splits, labels_of
 from lacuner.errors import ConfigError
 from lacuner.models.ragged import offsets_of
@@ -40,6 +41,27 @@ COUNTS_INTERVAL = 4.0
 """The upper end of the interval of `counts` and `odds`, relative to the estimate."""
 MAX_RATIO = 0.9
 """Largest estimate: something must be left for O."""
+
+
+class EntityRatioConfig(RecipeConfig):
+    """Settings of recipes that need the entity ratio."""
+
+    entity_ratio: RatioSetting = "counts"
+    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
+    an estimate: label `counts` or `odds`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
+    explore: int = Field(3, ge=1)
+    """Epochs of the model that the ratio is estimated with."""
+
+
+def exploration_epochs(splits: Splits, config: EntityRatioConfig) -> dict[str, int]:
+    """The stage of the estimate and its epochs, for `Run.plan`; empty if it needs none."""
+    stage = exploration_stage(splits, config.entity_ratio)
+    return {stage: config.explore} if stage else {}
+
+
+def configured_entity_ratio(splits: Splits, config: EntityRatioConfig, run: Run) -> EntityRatio:
+    """`find_entity_ratio` by a recipe's settings."""
+    return find_entity_ratio(splits, config.entity_ratio, explorer(config, config.explore, run))
 
 
 def explorer(config: RecipeConfig, epochs: int, run: Run) -> Explore:
@@ -94,7 +116,7 @@ def _estimate(splits: Splits, source: str, explore_docs: Explore) -> EntityRatio
             raise ConfigError("entity_ratio=dev needs --dev with at least 20 entities whose labels weak has")
     if source == "hidden":
         if (fold := _fold_to_hide(docs)) is not None:
-            return ratio_from_hidden(docs, explore_docs(hide_entries(docs, fold), "hidden"))
+            return ratio_from_hidden(docs, explore_docs(list(hide_entries(docs, fold)), "hidden"))
         raise ConfigError(
             f"entity_ratio=hidden needs {MIN_HIDDEN} labels that can be hidden while others are left: "
             "use entity_ratio=counts"
@@ -164,6 +186,26 @@ def _from_estimates(docs: Sequence[Document], by_label: dict[str, float]) -> Ent
     value = sum(by_label.values())
     lowest = min(entity_ratio(docs, list(by_label)), value)
     return EntityRatio(value, lowest, min(COUNTS_INTERVAL * value, 1.0), "label counts", by_label)
+
+
+def count_missing_words(ratio: float, docs: Sequence[Document]) -> float:
+    """The number of words in unlabeled entities, by the share of all words that belong to entities.
+
+    >>> from lacuner.data import Span
+    >>> count_missing_words(0.5, [Document("1", "Mara Teel left Halden on a mild day", spans=(Span(0, 9, "PER"),))])
+    2.0
+    """
+    return max(ratio - entity_ratio(docs, labels_of(docs)), 0.0) * sum(len(words_of(doc)) for doc in docs)
+
+
+def count_missing_entities(ratio: float, docs: Sequence[Document]) -> float:
+    """The number of unlabeled entities, if they are as wide as the labeled ones.
+
+    >>> from lacuner.data import Span
+    >>> count_missing_entities(0.5, [Document("1", "Mara Teel left Halden on a mild day", spans=(Span(0, 9, "PER"),))])
+    1.0
+    """
+    return count_missing_words(ratio, docs) / (entity_width(docs) or 1.0)
 
 
 def ratios_to_labeled(ratio: EntityRatio, docs: Sequence[Document], labels: Collection[str]) -> dict[str, float]:

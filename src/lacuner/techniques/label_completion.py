@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import atomic_write, write_json
+from lacuner.corpus.intervals import IntervalSet
 from lacuner.corpus.jsonl import as_line
 from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents
 from lacuner.corpus.words import flatten, to_words, words_of
@@ -32,7 +33,6 @@ COMPLETED = "completed"
 """`completed.jsonl` in a run folder holds the completed documents."""
 GROUP = 20_000
 """Documents that are predicted and completed at a time."""
-_LOSSLESS = ("utf-8", "surrogatepass")  # a lone surrogate in a text must not end the run
 REASONS = {
     "empty": "sentences without a weak label skipped",
     "broken": "broken tag sequences repaired",
@@ -64,7 +64,7 @@ class Completion:
     """Places of these documents among those that were to be completed."""
 
     def __str__(self) -> str:
-        steps = "; ".join(f"{what}: {self.counts[name]:,}" for name, what in REASONS.items() if self.counts[name])
+        steps = "; ".join(f"{reason}: {self.counts[name]:,}" for name, reason in REASONS.items() if self.counts[name])
         return f"{len(self.docs):,} weak documents: {steps or 'nothing was added'}"
 
 
@@ -174,16 +174,20 @@ def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Do
         return weak, counts
     aligned = to_words(weak, flatten(weak, weak.spans, Lost()), Lost())
     spans = [span for *_, span in aligned]
-    misaligned = [span for span in weak.spans if span not in set(spans)]
+    known = set(spans)
+    misaligned = [span for span in weak.spans if span not in known]
+    unclear = IntervalSet(span[:2] for span in (*weak.unsure, *misaligned))
+    ruled_out = IntervalSet(span[:2] for span in weak.rejected if not span.label)
+    rejected = {span.key for span in weak.rejected}
     span_of_word = {word: number for number, (first, last, _) in enumerate(aligned) for word in range(first, last)}
     words, unsure = words_of(weak), list(weak.unsure)
     for first, last, span in to_words(weak, predicted.spans, Lost()):
-        if any(span.overlaps(other) for other in (*weak.unsure, *misaligned)):
+        if unclear.overlaps(*span[:2]):
             unsure.append(Span(span.start, span.end, ""))
             counts["unsure"] += 1
-        elif any(not other.label and other.start <= span.start and span.end <= other.end for other in weak.rejected):
+        elif ruled_out.covers(*span[:2]):
             counts["ruled_out"] += 1
-        elif any(_contradicts(other, span) for other in weak.rejected):  # its words may still be part of another entity
+        elif span.key in rejected or ruled_out.overlaps(*span[:2]):  # its words may be part of another entity
             unsure.append(Span(span.start, span.end, ""))
             counts["ruled_out"] += 1
         elif span.score is not None and span.score < sure:
@@ -199,11 +203,6 @@ def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Do
                     spans.append(Span(words[start][0], words[end - 1][1], span.label, span.score, SOURCE))
                     counts.update(added=1, broken=int(start > first))
     return replace(weak, spans=sort_spans([*spans, *misaligned]), unsure=tuple(unsure), complete=True), +counts
-
-
-def _contradicts(rejected: Span, span: Span) -> bool:
-    """Whether a rejected span rules out a span that it does not contain."""
-    return rejected.key == span.key if rejected.label else rejected.overlaps(span)
 
 
 def _unlabeled_runs(first: int, last: int, span_of_word: Mapping[int, int]) -> Iterator[tuple[int, int]]:
@@ -265,12 +264,11 @@ def write_completed(
             meta: dict[str, Any] = {"weak": [list(span.key) for span in weak.spans]}
             if confidence is not None:
                 meta["confidence"] = round(float(confidence[number]), 6)
-            stream.write(as_line(replace(doc, meta=meta)).encode(*_LOSSLESS))
+            stream.write(as_line(replace(doc, meta=meta)).encode())
     kinds = {"gold": gold, "weak": completion.weak, "completed": completion.docs}
     counts = {kind: count_labels(docs) for kind, docs in kinds.items()} | {"pseudo": completion.pseudo}
     row = {"labels": counts, "completion": {name: completion.counts[name] for name in REASONS}}
-    with atomic_write(folder / f"labels{suffix}.json") as stream:
-        stream.write((json.dumps(row, ensure_ascii=False, indent=1) + "\n").encode(*_LOSSLESS))
+    write_json(folder / f"labels{suffix}.json", row)
 
 
 def write_confidence(folder: Path, calibration: Calibration, confidence: np.ndarray, round_: int = 1) -> None:
@@ -279,5 +277,4 @@ def write_confidence(folder: Path, calibration: Calibration, confidence: np.ndar
     quartiles = np.quantile(confidence, (0, 0.25, 0.5, 0.75, 1)).round(6).tolist() if len(confidence) else []
     summary = {"sentences": len(confidence), "quartiles": quartiles}
     row = {"calibration": calibration.as_json(), "confidence": summary}
-    with atomic_write(folder / f"confidence{suffix}.json") as stream:
-        stream.write((json.dumps(row, indent=1) + "\n").encode())
+    write_json(folder / f"confidence{suffix}.json", row)

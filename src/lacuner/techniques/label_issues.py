@@ -1,11 +1,9 @@
-"""Label issues: where a trained model and the weak labels disagree. Missing spans first, then doubtful labels."""
+"""Label issues: where a trained model and the weak labels disagree, as missing spans and doubtful labels."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.gazetteer.tables import escape_formula
-from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.matcher import Matcher
-from lacuner.atomic import atomic_write
+from lacuner.atomic import atomic_write, write_json_lines
+from lacuner.corpus.intervals import IntervalSet, SpanIndex
 from lacuner.data import Document, Span
 
 if TYPE_CHECKING:  # it imports torch, which a reader of issues does not need
     from lacuner.models.storage import AnyTagger
 
 _CONTEXT = 40
+REMOVED = "removed.jsonl"
+"""File, in a run folder, with the labels that a recipe removed from training: issues in the same form."""
 MOST_ISSUES = 50_000
-"""Missing spans, and doubtful labels, that are listed at most: with their documents they are kept in memory."""
+"""Maximum number of missing spans, and of doubtful labels, that are listed: they are held in memory."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,12 @@ class MissingName:
 
     @property
     def score(self) -> float:
-        """Mean probability over all occurrences: a word that the model takes for a name only once ranks low."""
-        return sum(mention.span.score or 0.0 for mention in self.mentions) / self.occurrences
+        """Mean probability over all occurrences, and one more of 0.5 because a single mention says little.
+
+        So a word that the model takes for a name only once ranks low, and a name with several mentions above one with
+        a single mention.
+        """
+        return (sum(mention.span.score or 0.0 for mention in self.mentions) + 0.5) / (self.occurrences + 1)
 
 
 def find_label_issues(tagger: AnyTagger, docs: Sequence[Document]) -> LabelIssues:
@@ -198,29 +202,15 @@ def match_labels(labels: Sequence[Span], predicted: Sequence[Span]) -> Iterator[
     >>> [(a.start, b and b.end) for a, b in match_labels(labels, [Span(0, 4, "ORG", 0.9), Span(5, 13, "PER", 0.8)])]
     [(0, 4)]
     """
-    predictions, others = _SpanIndex(predicted), _SpanIndex(labels)
+    predictions, others = SpanIndex(predicted), SpanIndex(labels)
     for label in labels:
-        overlapping = predictions.overlapping(label)
+        overlapping = predictions.overlapping(label.start, label.end)
         best = next((span for span in overlapping if span.key == label.key), None)
         if best is None and overlapping:
             best = max(overlapping, key=lambda span: span.score or 0.0)
-            if len(others.overlapping(best)) > 1:
+            if len(others.overlapping(best.start, best.end)) > 1:
                 continue
         yield label, best
-
-
-class _SpanIndex:
-    """The spans of a document by their start: a query looks at its surroundings only."""
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        self._spans = sorted(spans, key=lambda span: span[:2])
-        self._longest = max((span.end - span.start for span in self._spans), default=0)
-
-    def overlapping(self, span: Span) -> list[Span]:
-        """The spans that share a character with this one."""
-        first = bisect_left(self._spans, span.start - self._longest, key=lambda other: other.start)
-        last = bisect_left(self._spans, span.end, key=lambda other: other.start)
-        return [other for other in self._spans[first:last] if other.overlaps(span)]
 
 
 def context(issue: Disagreement) -> str:
@@ -241,8 +231,7 @@ def bracket(text: str, start: int, end: int) -> str:
 
 def write_label_issues(issues: Iterable[Disagreement], path: Path) -> None:
     """Write one issue per line, as JSON."""
-    with atomic_write(path) as stream:
-        stream.writelines((json.dumps(issue.as_json(), ensure_ascii=False) + "\n").encode() for issue in issues)
+    write_json_lines(path, (issue.as_json() for issue in issues))
 
 
 def write_missing_names(issues: LabelIssues, path: Path) -> None:

@@ -1,31 +1,29 @@
-"""Label removal: which words were filtered out of training, written as spans for people to look at."""
+"""Label removal: which positions lose their label in training, and the removed ones as spans for people to look at.
 
-import hashlib
+A position is a word or, with a span head, a span. This is RoSTER's form, which decides again after each epoch; two-step
+learning removes tokens once (`techniques/filtered_tokens.py`).
+"""
+
 import heapq
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import write_json_lines
 from lacuner.data import Document, Span
 from lacuner.errors import TrainingError
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import score_parts
 from lacuner.models.model import Model
-from lacuner.models.tag_sets import span_minimum
+from lacuner.models.ragged import find_runs
 from lacuner.models.types import EntityTypeScores, SpanScores
-from lacuner.techniques.label_issues import MOST_ISSUES, Disagreement, write_label_issues
+from lacuner.techniques.label_issues import MOST_ISSUES, REMOVED, Disagreement
 from lacuner.training.dataset import PART, TrainingSet, WeakTrainingSet, character_positions, cut_range, derive_tensor
-
-VALUES = "o_values.safetensors"
-REMOVED = "removed.jsonl"
 
 
 def keep_labels(model: Model, weak: WeakTrainingSet, tau: float, guard: float) -> Iterator[dict[str, np.ndarray]]:
@@ -54,7 +52,7 @@ def keep_labels(model: Model, weak: WeakTrainingSet, tau: float, guard: float) -
 
 
 def _removable(weak: WeakTrainingSet, words: slice) -> Tensor:
-    """The positions of some words that are unlabeled or labeled: a mask."""
+    """Mask of the positions of some words whose label can be removed: labeled and unlabeled ones, not unsure ones."""
     data = weak.as_complete.targets
     return weak.unlabeled[words] | (data.known[words] & (data.labels[words] > 0))
 
@@ -64,50 +62,12 @@ def _entity_and_type_probabilities(scores: EntityTypeScores | SpanScores) -> Ten
     return torch.cat([joint.entity.sigmoid().unsqueeze(-1), joint.types.softmax(dim=-1)], dim=-1)
 
 
-def write_removed(
-    folder: Path,
-    docs: Sequence[Document],
-    weak: WeakTrainingSet,
-    ranking: Mapping[int, np.ndarray],
-    epoch: int,
-    removed: np.ndarray,
-) -> None:
-    """Write what two-step learning removed as spans and, of tokens, the values that ranked all unlabeled ones.
-
-    `ranking` has what ranks the positions, `[words]` or `[words, widths]`, by the number of epochs after which it was
-    recorded; that of `epoch` decided. The lower a span's score, the more likely it is an unlabeled entity; the score of
-    a run of tokens is their lowest.
-    """
-    document, start, end = character_positions(docs, weak.as_complete)
-    if removed.ndim > 1:
-        first, width = np.nonzero(removed)
-        last, lowest = first + width + 1, ranking[epoch][removed]
-    else:
-        first, last = runs(removed, weak.as_complete.targets.offsets)
-        lowest = span_minimum(ranking[epoch], first, last)
-        unlabeled = weak.unlabeled.numpy()
-        columns = {
-            "document": document[unlabeled],
-            "start": start[unlabeled],
-            "end": end[unlabeled],
-            "removed": removed[unlabeled],
-            "values": np.stack(list(ranking.values()))[:, unlabeled],
-        }
-        tensors = {name: torch.from_numpy(np.ascontiguousarray(column)) for name, column in columns.items()}
-        tensors |= {"texts": text_hashes(docs), "epochs": torch.tensor(list(ranking))}
-        with atomic_write(folder / VALUES) as stream:
-            stream.write(save_tensors(tensors))
-    spans = zip(document[first], start[first], end[last - 1], lowest, strict=True)
-    issues = [Disagreement("removed", docs[d], Span(int(a), int(b), "", round(float(v), 6))) for d, a, b, v in spans]
-    write_label_issues(sorted(issues, key=lambda issue: issue.span.score or 0.0), folder / REMOVED)
-
-
 Mask = Callable[[slice], Tensor]
-"""A mask of positions, asked for by ranges of words."""
+"""Returns the mask of the positions of a range of words, so that no mask of a whole corpus is in memory."""
 
 
 def leave_out(weak: WeakTrainingSet, share: float, seed: int) -> Tensor:
-    """The known positions without a random share of the unlabeled ones: a mask."""
+    """Mask of the known positions, without a random share of the unlabeled ones."""
     known, generator = weak.as_complete.targets.known, torch.Generator().manual_seed(seed)
 
     def rest(words: slice) -> Tensor:
@@ -118,12 +78,12 @@ def leave_out(weak: WeakTrainingSet, share: float, seed: int) -> Tensor:
 
 
 def removed_positions(known: Tensor, kept: Tensor, words: slice) -> Tensor:
-    """The positions of some words that a model knew and that were removed: a `Mask`, given `known` and `kept`."""
+    """Mask of the positions of some words that a model was trained on (`known`) and that were not `kept`."""
     return known[words] & ~kept[words]
 
 
 def no_masks() -> Iterator[dict[str, np.ndarray]]:
-    """What is computed if a finished model has no masks: those of a streamed run are in the folder of `--cache`."""
+    """Raise an error: the masks of a finished model are missing. Those of a streamed run are in `--cache`."""
     raise TrainingError("the prepared data of this run was deleted: train again, into another --out")
     yield {}
 
@@ -142,8 +102,7 @@ def write_removed_labels(
         spans = _removed_spans(docs, part, data, removed_by_model)
         count += len(spans)
         removed = heapq.nsmallest(MOST_ISSUES, [*removed, *spans])
-    with atomic_write(folder / REMOVED) as stream:
-        stream.writelines(row.line.encode() for row in removed)
+    write_json_lines(folder / REMOVED, (span.row for span in removed))
     return count
 
 
@@ -154,7 +113,7 @@ class _Removed(NamedTuple):
     """Number of epochs and models, negative."""
     place: tuple[int, int, int, str]
     """Document, start, end, and weak label; empty if unlabeled."""
-    line: str
+    row: dict[str, Any]
 
 
 def _removed_spans(
@@ -177,39 +136,18 @@ def _removed_spans(
                     first, width = np.nonzero(mask)
                     last = first + width + 1
                 else:
-                    first, last = runs(mask, offsets - offsets[0])
+                    first, last = find_runs(mask, offsets - offsets[0])
                 for a, b in zip(first, last, strict=True):
                     place = (int(at[a]), int(start[a]), int(end[b - 1]), names[label])
                     epochs_of[place][str(number)].append(epoch + 1)
 
-    def as_line(place: tuple[int, int, int, str]) -> str:
+    def as_row(place: tuple[int, int, int, str]) -> dict[str, Any]:
         number, first, last, label = place
         issue = Disagreement("doubtful" if label else "missing", own[number], Span(first, last, label)).as_json()
         del issue["score"]
-        return json.dumps({**issue, "models": epochs_of[place]}, ensure_ascii=False) + "\n"
+        return {**issue, "models": epochs_of[place]}
 
     return [
-        _Removed(-sum(map(len, epochs.values())), (place[0] + part.start, *place[1:]), as_line(place))
+        _Removed(-sum(map(len, epochs.values())), (place[0] + part.start, *place[1:]), as_row(place))
         for place, epochs in epochs_of.items()
     ]
-
-
-def runs(mask: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends of the runs of True in a row of words; a run ends with its sentence.
-
-    >>> starts, ends = runs(np.array([True, True, False, True, True]), np.array([0, 4, 5]))
-    >>> starts.tolist(), ends.tolist()
-    ([0, 3, 4], [2, 4, 5])
-    """
-    before = np.concatenate([[False], mask[:-1]]) if len(mask) else mask
-    first = np.zeros(len(mask), dtype=bool)
-    first[offsets[:-1][offsets[:-1] < len(mask)]] = True
-    start = np.flatnonzero(mask & (first | ~before))
-    stops = np.union1d(np.flatnonzero(~mask), offsets[1:])
-    return start, stops[np.searchsorted(stops, start, side="right")] if len(start) else start
-
-
-def text_hashes(docs: Iterable[Document]) -> torch.Tensor:
-    """One 64-bit hash per document text, so that gold of other documents is noticed: `[documents]`."""
-    digests = [hashlib.blake2b(doc.text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for doc in docs]
-    return torch.tensor([int.from_bytes(digest, "big", signed=True) for digest in digests], dtype=torch.int64)

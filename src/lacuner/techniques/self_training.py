@@ -24,7 +24,7 @@ def sharpen(probs: Tensor, counted: Tensor) -> Tensor:
 
 
 def class_mass(probs: Tensor, counted: Tensor) -> Tensor:
-    """`g`: the sum of the probabilities of each class over the counted positions, `[classes]`.
+    """The sum of the probabilities of each class over the counted positions, `[classes]`: the `g` of `sharpen`.
 
     >>> import torch
     >>> class_mass(torch.tensor([[0.75, 0.25], [0.5, 0.5]]), torch.tensor([True, False]))
@@ -45,7 +45,10 @@ def sharpen_by(mass: Tensor, probs: Tensor) -> Tensor:
 
 
 def type_mass(entity_and_types: Tensor, counted: Tensor) -> Tensor:
-    """The mass of each type in a corpus `[words, ..., 1 + types]`, read part by part, over the counted positions."""
+    """The sum of the probabilities of each type over the counted positions of a corpus, `[types]`; read part by part.
+
+    `entity_and_types` `[words, ..., 1 + types]` has the entity probability, then those of the types.
+    """
     mass = torch.zeros(entity_and_types.shape[-1] - 1)
     for words in cut_range(len(counted)):
         mass = mass + class_mass(entity_and_types[words][..., 1:], counted[words])
@@ -53,7 +56,10 @@ def type_mass(entity_and_types: Tensor, counted: Tensor) -> Tensor:
 
 
 def sharpen_types(mass: Tensor, targets: Targets) -> Targets:
-    """The soft labels of a batch whose `probs` are entity and type probabilities: types are sharpened."""
+    """Targets with soft labels of O and the types, from `probs` with the entity probability, then those of the types.
+
+    The types are sharpened, `mass` is what `type_mass` returned.
+    """
     assert targets.probs is not None
     entity, types = targets.probs[..., :1], sharpen_by(mass.to(targets.probs.device), targets.probs[..., 1:])
     return replace(targets, probs=torch.cat([1 - entity, entity * types], dim=-1))

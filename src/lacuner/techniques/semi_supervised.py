@@ -1,19 +1,37 @@
 """Semi-supervised training: a supervised loss on gold, and a consistency loss on gold and unlabeled text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp
+from typing import Any
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost
 from lacuner.losses.cross_entropy import cross_entropy
+from lacuner.models.config import PositionHeadConfig
 from lacuner.models.model import Model
 from lacuner.models.types import SpanScores, Targets, TokenScores
+from lacuner.training.config import RecipeConfig
+from lacuner.training.data_parallel import score_batch
 from lacuner.training.dataset import TrainingSet, training_set
+from lacuner.training.steps import MakeStep, Step, StepLoss
+
+
+class ConsistencyConfig(RecipeConfig):
+    """Settings of recipes with a consistency loss."""
+
+    head: PositionHeadConfig = PositionHeadConfig()
+    weight: float = Field(1.0, ge=0)
+    """Weight of the consistency loss, per word, relative to the supervised loss."""
+    rampup: float = Field(3.0, ge=0)
+    """Number of epochs in which the weight of the consistency loss rises from nearly 0."""
+    gold_share: float = Field(0.25, gt=0, lt=1)
+    """Share of gold among the words of an epoch; gold is repeated until it has this share."""
 
 
 @dataclass(frozen=True)
@@ -61,3 +79,29 @@ def ramp_up(epoch: int, epochs: float) -> float:
     [0.01, 0.06, 0.29, 0.73, 1.0, 1.0]
     """
     return exp(-5 * (1 - min(1.0, epoch / epochs)) ** 2) if epochs else 1.0
+
+
+def consistency_steps(
+    semi: SemiSupervisedSet, loss: Callable[[Any, Targets, np.ndarray], Tensor], config: ConsistencyConfig
+) -> MakeStep:
+    """Steps with the supervised loss on gold and a consistency loss on all sentences, whose weight rises.
+
+    `loss` gets the scores, the targets and the indices of the sentences of a batch, and returns a sum.
+    """
+    data = semi.data
+
+    def make_step(epoch: int) -> Step:
+        weight = config.weight * ramp_up(epoch, config.rampup)
+
+        def step(indices: np.ndarray) -> StepLoss:
+            targets = data.targets_of(indices)
+            scores = score_batch(data.model, data.features, indices)
+            total = semi.supervised_loss(scores, targets, indices)
+            if weight:
+                total = total + weight * loss(scores, targets, indices)
+            words = float(data.features.lengths[indices].sum())
+            return StepLoss(total, words, float((targets.known & scores.mask).sum()), float(scores.mask.sum()))
+
+        return step
+
+    return make_step

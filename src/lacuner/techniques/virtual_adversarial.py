@@ -32,13 +32,13 @@ def virtual_adversarial_loss(
     layer = input_layer(model.encoder)
     seed = int(torch.randint(1 << 62, ()))  # of the dropout, and of the first direction
 
-    def score(perturbation: Tensor | None = None, seen: Callable[[Tensor], None] = lambda _: None) -> Any:
-        with _fork(seed), _perturb(layer, perturbation, seen):
+    def score(perturbation: Tensor | None = None, record: Callable[[Tensor], None] = lambda _: None) -> Any:
+        with _fork(seed), _perturb(layer, perturbation, record):
             return model(batch)
 
     vectors: list[Tensor] = []
     with torch.no_grad():
-        probs = probabilities(score(seen=vectors.append))
+        probs = probabilities(score(record=vectors.append))
     targets = Targets(known.long(), known, torch.ones(known.shape, device=known.device), probs)
     length = vectors[0].norm(dim=-1).mean() * batch.mask.sum(dim=1).sqrt()  # of the vectors of a whole sentence
     with _fork(seed):
@@ -62,7 +62,7 @@ def scale_to(direction: Tensor, length: Tensor) -> Tensor:
 
 
 def input_layer(encoder: Encoder) -> nn.Module:
-    """The module whose output are the vectors of words, or sub-words, by themselves."""
+    """The encoder's module that returns vectors of words, or sub-words, before any context; an error if it has none."""
     if not isinstance(encoder, HasInputLayer):
         kind = encoder.config()["kind"]
         raise ConfigError(
@@ -73,11 +73,11 @@ def input_layer(encoder: Encoder) -> nn.Module:
 
 
 @contextmanager
-def _perturb(layer: nn.Module, perturbation: Tensor | None, seen: Callable[[Tensor], None]) -> Iterator[None]:
-    """Add a perturbation to the output of a layer; `seen` gets the output as it was."""
+def _perturb(layer: nn.Module, perturbation: Tensor | None, record: Callable[[Tensor], None]) -> Iterator[None]:
+    """Add a perturbation to the output of a layer; `record` is called with the output without it."""
 
     def add(_: nn.Module, __: Any, output: Tensor) -> Tensor:
-        seen(output.detach())
+        record(output.detach())
         return output if perturbation is None else output + perturbation
 
     handle = layer.register_forward_hook(add)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import write_json
 from lacuner.data import Document
-from lacuner.errors import ModelFileError
+from lacuner.errors import explain_damage
 from lacuner.evaluate.scores import Count
 from lacuner.evaluate.significance import f1_interval, sentence_counts
 from lacuner.models.merging import DEFAULT_RULE, MERGE_RULES, MergeRule
@@ -96,8 +96,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> None:
     """Keep a comparison on gold in a run folder: to make it again, models would have to be trained."""
     rows = [{"system": row.system, **vars(row.count), "low": row.low, "high": row.high} for row in comparison.rows]
     facts = {"rule": comparison.rule, "chosen_on": comparison.chosen_on, "rows": rows}
-    with atomic_write(folder / FILE) as stream:
-        stream.write((json.dumps(facts, indent=1) + "\n").encode())
+    write_json(folder / FILE, facts)
 
 
 def read_comparison(folder: Path) -> Comparison | None:
@@ -112,7 +111,7 @@ def read_comparison(folder: Path) -> Comparison | None:
     """
     if not (folder / FILE).exists():
         return None
-    try:
+    with explain_damage("this is not the comparison of a run", folder / FILE):
         stored = json.loads((folder / FILE).read_bytes())
         if isinstance(stored, list):  # of an earlier version, which had one rule
             stored = {"rule": DEFAULT_RULE, "chosen_on": None, "rows": stored}
@@ -120,8 +119,6 @@ def read_comparison(folder: Path) -> Comparison | None:
         if chosen_on not in ("dev", "gold", None):
             raise ValueError("not a comparison")
         return Comparison([_parse_row(row) for row in stored["rows"]], rule, chosen_on)
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ModelFileError("this is not the comparison of a run", file=folder / FILE) from error
 
 
 def _parse_row(row: Mapping[str, Any]) -> SystemScore:
@@ -129,7 +126,6 @@ def _parse_row(row: Mapping[str, Any]) -> SystemScore:
     return SystemScore(str(row["system"]), count, float(row["low"]), float(row["high"]))
 
 
-def _score(system: str, dev: Sequence[Document], predicted: Sequence[Document]) -> SystemScore:
-    counts = sentence_counts(dev, predicted)
-    correct, spans, gold = counts.sum(axis=0).tolist()
-    return SystemScore(system, Count(correct, spans, gold), *f1_interval(counts))
+def _score(system: str, gold: Sequence[Document], predicted: Sequence[Document]) -> SystemScore:
+    counts = sentence_counts(gold, predicted)
+    return SystemScore(system, Count(*counts.sum(axis=0).tolist()), *f1_interval(counts))

@@ -22,8 +22,9 @@ def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterato
         return tuple(span._replace(label=names.get(span.label, span.label)) for span in spans)
 
     for doc in docs:
-        spans, rejected, unsure = map(rename, (doc.spans, doc.rejected, doc.unsure))
-        yield replace(doc, spans=spans, rejected=rejected, unsure=unsure) if names else doc
+        if names:
+            doc = replace(doc, spans=rename(doc.spans), rejected=rename(doc.rejected), unsure=rename(doc.unsure))
+        yield doc
 
 
 def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Iterable[str] = ()) -> list[str]:
@@ -48,15 +49,13 @@ def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Itera
                         f"{role} uses {label}, {other} uses {alike[0]}: if these are the same type, add "
                         f"--map {label}={alike[0]}; if not, rename one of them: --map {alike[0]}=OTHER_NAME"
                     )
-            others = " and ".join(roles[:number])
-            notes.append(f"only {role} has the label {label}: {_lacks(others, role)}")
+            notes.append(f"only {role} has the label {label}: {_describe_lack(roles[:number], role)}")
     return notes
 
 
-def _lacks(others: str, role: str) -> str:
-    if role == "dev":
-        return f"{others} has no example of it, so its entities count as missed on dev"
-    return f"{others} has no example of it"
+def _describe_lack(others: Sequence[str], role: str) -> str:
+    lack = f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} no example of it"
+    return f"{lack}, so its entities count as missed on dev" if role == "dev" else lack
 
 
 def _are_alike(label: str, other: str) -> bool:

@@ -8,7 +8,8 @@ better in most bootstrap samples.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lacuner.data import Document
+from lacuner.data import Document, Span
+from lacuner.evaluate.scores import Count
 from lacuner.evaluate.significance import better_share, sentence_counts
 from lacuner.evaluate.threshold import tune_threshold
 from lacuner.models.gazetteer import TaggerGazetteer
@@ -45,12 +46,8 @@ def choose_rule(
         rule: sentence_counts(gold, merge_all(matched, predicted, rule, (thresholds or {}).get(rule, 0.0)))
         for rule in MERGE_RULES
     }
-
-    def f1(rule: MergeRule) -> float:
-        correct, spans, entities = counts[rule].sum(axis=0).tolist()
-        return float(2 * correct / max(spans + entities, 1))
-
-    best = max(MERGE_RULES, key=lambda rule: (f1(rule), rule == DEFAULT_RULE))
+    f1 = {rule: Count(*own.sum(axis=0).tolist()).f1 for rule, own in counts.items()}
+    best = max(MERGE_RULES, key=lambda rule: (f1[rule], rule == DEFAULT_RULE))
     if best == DEFAULT_RULE or better_share(counts[best], counts[DEFAULT_RULE]) < MIN_BETTER:
         return DEFAULT_RULE
     return best
@@ -66,7 +63,7 @@ def merge_all(
     ]
 
 
-def _above(doc: Document, threshold: float) -> tuple:  # type: ignore[type-arg]
+def _above(doc: Document, threshold: float) -> tuple[Span, ...]:
     return tuple(span for span in doc.spans if span.score is None or span.score >= threshold)
 
 

@@ -45,6 +45,8 @@ def keep_or_store(
     sources: Sequence[str],
     stream: bool | None,
     log: Callable[[str], None],
+    *,
+    ordered: bool = False,
 ) -> Sequence[Document]:
     """The documents in memory, or stored in a folder that is prepared once.
 
@@ -54,15 +56,16 @@ def keep_or_store(
         sources: hashes of what is read and of how it is read.
         stream: whether to store the documents; None: if there are more than `LIMIT`.
         log: receives one line.
+        ordered: store the documents as they are, in their order; otherwise as they are trained on.
 
     >>> keep_or_store(lambda: [Document("1", "Mara left")], Path("unused"), ["v1"], None, print)[0].id
     '1'
     """
-    name = hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
-    place = folder / name
+    identity = [*sources, "in order"] if ordered else list(sources)
+    place = folder / hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
     def prepare() -> Sequence[Document]:
-        if stream is not False and (stored := open_documents(place, list(sources))) is not None:
+        if stream is not False and (stored := open_documents(place, identity)) is not None:
             log(f"{len(stored):,} documents, prepared earlier, are read from {place} while training")
             return stored
         if stream is False:
@@ -72,7 +75,8 @@ def keep_or_store(
         if not stream and len(first) <= LIMIT:
             return first
         log(f"preparing the documents in {place}, to read them from there while training (--no-stream: in memory)")
-        stored = store_documents(set_complete(chain(first, docs), False), place, list(sources))
+        everything = chain(first, share_ranges(docs))
+        stored = store_documents(everything if ordered else set_complete(everything, False), place, identity, ordered)
         log(f"{len(stored):,} documents are prepared")
         return stored
 

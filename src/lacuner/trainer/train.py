@@ -177,7 +177,7 @@ def train(  # noqa: PLR0913
         log(note)
     identity = run_identity(recipe, seed, config, data)
     if gazetteer is not None:
-        gazetteer = gazetteer.with_rule(DEFAULT_RULE)  # of a gazetteer from another run: the rule is chosen anew
+        gazetteer = gazetteer.with_rule(DEFAULT_RULE)  # of a gazetteer from another run: the rule is chosen again
         identity["gazetteer"] = gazetteer.sha256
     run = Run(out, {**identity, "why": why} if why is not None else identity, log, callback)
     check_on(recipe, run_requests)
@@ -188,6 +188,7 @@ def train(  # noqa: PLR0913
             log("this run is already finished")
             tagger = load(Path(out) / "model")
         else:
+            run.planned.repetitions = FOLDS if gazetteer is not None and _trains_on_parts(data, run) else 0
             tagger = _train_tagger(module, data, config, run, gazetteer)
         comparison = None
         if isinstance(tagger, Tagger) and tagger.gazetteer is not None:
@@ -198,19 +199,19 @@ def train(  # noqa: PLR0913
             save(tagger, run.model_folder)
         if not is_first():
             return TrainingResult(tagger, run, None)
-        issues = None
-        if "weak" in data:
-            issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, data["weak"])
-            _write_issues(issues, run)
+        issues = _list_issues(tagger, data["weak"], run) if "weak" in data else None
         if not finished:
             run.finish({"labels": list(tagger.labels)})
     return TrainingResult(tagger, run, issues, comparison, read_operating_point(run.folder))
 
 
-def _write_issues(issues: LabelIssues, run: Run) -> None:
+def _list_issues(tagger: AnyTagger, weak: Sequence[Document], run: Run) -> LabelIssues:
+    """Compare the model, without its gazetteer, with the weak labels; the issues are written into the run folder."""
+    issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, weak)
     if not run.read_only:
         write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")
         write_missing_names(issues, run.folder / "label_issues.tsv")
+    return issues
 
 
 def _train_tagger(
@@ -232,32 +233,38 @@ def _train_tagger(
     return tagger
 
 
+def _trains_on_parts(data: Mapping[str, Sequence[Document]], run: Run) -> bool:
+    """Whether model and gazetteer are compared by models that are trained on parts of gold, and have not been yet."""
+    if data.get("dev") or not MIN_GOLD <= len(data.get("gold", ())) <= MAX_GOLD:
+        return False
+    return not run.finished and not value_of_first((run.folder / FILE).exists)
+
+
 def _compare(
     tagger: Tagger, module: ModuleType, data: Mapping[str, Sequence[Document]], config: Config, run: Run
 ) -> Comparison | None:
     """Compare gazetteer, model and both on dev; without dev on gold, by models trained on parts of it."""
-    gold = data.get("gold", [])
     if data.get("dev"):
         return compare_on_dev(tagger, data["dev"])
-    if not gold or run.finished or value_of_first((run.folder / FILE).exists):
-        return read_comparison(run.folder)
-    if not MIN_GOLD <= len(gold) <= MAX_GOLD:
-        run.log(f"to compare model and gazetteer, give --dev, or {MIN_GOLD} to {MAX_GOLD} documents as --gold")
-        return None
+    if not _trains_on_parts(data, run):
+        comparison = read_comparison(run.folder)
+        if comparison is None and data.get("gold") and not run.finished:
+            run.log(f"to compare model and gazetteer, give --dev, or {MIN_GOLD} to {MAX_GOLD} documents as --gold")
+        return comparison
     run.log(f"comparing model and gazetteer: {FOLDS} more models, each trained without a part of gold")
 
     def train_part(fold: int, docs: list[Document]) -> Tagger:
-        run.log(f"comparing model and gazetteer: model {fold + 1} of {FOLDS}")
-        part = {**data, "gold": docs}
+        part, name = {**data, "gold": docs}, f"model {fold + 1} of {FOLDS}"
         identity = run_identity(run.identity["recipe"], run.seed, config, part)
-        fold_run = Run(run.folder / "comparison" / str(fold), identity)
+        fold_run = Run(run.folder / "comparison" / str(fold), identity, lambda line: run.log(f"{name}: {line}"))
+        fold_run.planned.repetitions = FOLDS - 1 - fold
         with fold_run.locked():
             trained = _train_tagger(module, part, config, fold_run, tagger.gazetteer)
         assert isinstance(trained, Tagger)
         return trained
 
     try:
-        comparison = compare_on_gold(train_part, gold)
+        comparison = compare_on_gold(train_part, data["gold"])
     except TrainingError as error:
         run.log(f"no comparison of model and gazetteer: without a part of gold, {error}")
         return None

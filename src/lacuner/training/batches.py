@@ -1,4 +1,4 @@
-"""Batches of sentences of similar length, shuffled anew in each epoch."""
+"""Batches of sentences of similar length, reshuffled in each epoch."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Read-only training callback, for diagnostics that see gold labels which the recipe must not see.
+"""Read-only training callbacks, for diagnostics that compare with gold labels hidden from the recipe.
 
 A callback returns nothing and cannot influence training: a run with a callback ends with the same weights.
 """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, model_validator
 
-from lacuner.config import Config
+from lacuner.config import Config, merge_tables
 from lacuner.models.config import EncoderConfig, HeadConfig
 from lacuner.models.model import AnyModel
 from lacuner.models.types import Features
@@ -14,6 +15,8 @@ from lacuner.models.types import Features
 
 class TrainConfig(Config):
     """Optimisation: epochs, learning rates, batch size, early stopping."""
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"patience_after"})
 
     epochs: int = Field(15, ge=1)
     """Number of passes over the training data."""
@@ -44,12 +47,6 @@ class TrainConfig(Config):
     checkpoint_seconds: float = Field(120.0, ge=0)
     """Seconds between two checkpoints; a killed run resumes from the last one."""
 
-    @model_serializer(mode="wrap")
-    def _omit_default_patience_after(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Runs and benchmark rows of earlier versions, which did not have `patience_after`, stay the same runs."""
-        values: dict[str, Any] = serialise(self)
-        return {name: value for name, value in values.items() if name != "patience_after" or value}
-
     def resolve(self, model: AnyModel, features: Features) -> TrainConfig:
         """Fill in the defaults that depend on encoder and corpus.
 
@@ -72,10 +69,7 @@ class TrainConfig(Config):
     def scale_learning_rates(self, factor: float) -> TrainConfig:
         """Resolved settings with both learning rates multiplied by a factor."""
         assert self.learning_rate is not None and self.head_learning_rate is not None
-        rates = {
-            "learning_rate": self.learning_rate * factor,
-            "head_learning_rate": self.head_learning_rate * factor,
-        }
+        rates = {"learning_rate": self.learning_rate * factor, "head_learning_rate": self.head_learning_rate * factor}
         return self.model_copy(update=rates)
 
     def with_epochs(self, epochs: int) -> TrainConfig:
@@ -89,3 +83,37 @@ class RecipeConfig(Config):
     encoder: EncoderConfig = EncoderConfig()
     head: HeadConfig = HeadConfig()
     train: TrainConfig = TrainConfig()
+
+
+class PresetConfig(RecipeConfig):
+    """Settings of recipes with `preset=paper`, which changes the settings in `PAPER_SETTINGS`."""
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"preset"})
+    PAPER_SETTINGS: ClassVar[Mapping[str, Any]] = {}
+
+    preset: Literal["small", "paper"] = "small"
+    """Settings for small encoders, or those of the paper, for large transformers."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_preset(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("preset") != "paper":
+            return values
+        return fill_in_preset(cls.PAPER_SETTINGS, values)
+
+    def matching_defaults(self) -> RecipeConfig:
+        return type(self)(preset=self.preset)
+
+
+def fill_in_preset(preset: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a recipe, with those of a preset where none is set."""
+    tables = {name: as_table(values[name]) for name in values if isinstance(preset.get(name), dict)}
+    return merge_tables(preset, {**values, **tables})
+
+
+def as_table(value: Any) -> Any:
+    """A nested config as the table of what is set in it; anything else as it is."""
+    if not isinstance(value, Config):
+        return value
+    kind = {"kind": value.kind} if isinstance(value, HeadConfig) else {}
+    return value.model_dump(exclude_unset=True) | kind

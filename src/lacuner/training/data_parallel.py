@@ -75,7 +75,7 @@ def seed_dropout(seed: int) -> None:
 
 @contextmanager
 def own_random_numbers() -> Iterator[None]:
-    """Let dropout draw other numbers in each process, from a generator that is seeded anew in every step.
+    """Let dropout draw other numbers in each process, from a generator that is reseeded in every step.
 
     torch's own generator, from which all else is drawn, keeps the same state in all processes. A single process uses
     it for dropout, too.
@@ -188,8 +188,8 @@ def _sum_dense(parameters: Sequence[nn.Parameter]) -> None:
     gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     buffer = sum_over_processes(torch.cat([present, *(gradient.flatten() for gradient in gradients)]))
     present, *parts = torch.split(buffer, [len(parameters), *(parameter.numel() for parameter in parameters)])
-    for parameter, found, part in zip(parameters, present.tolist(), parts, strict=True):
-        parameter.grad = part.view_as(parameter) if found else None
+    for parameter, has_gradient, part in zip(parameters, present.tolist(), parts, strict=True):
+        parameter.grad = part.view_as(parameter) if has_gradient else None
 
 
 def _sum_rows(table: nn.Parameter) -> None:

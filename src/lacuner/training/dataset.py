@@ -12,14 +12,17 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lacuner.corpus.stored import StoredDocuments
+from lacuner.corpus.stored import StoredDocuments, store_documents
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Lost
 from lacuner.errors import TrainingError
@@ -37,12 +40,12 @@ PART = 5000
 WORDS = 1 << 20
 """Words whose rows of a tensor are computed at a time."""
 _FORM = 1
-"""Version of the arrays on disk: other versions are prepared anew."""
+"""Version of the arrays on disk: other versions are prepared again."""
 
 
 @dataclass(frozen=True)
 class TrainingSentences:
-    """Where the sentences of a training set come from. Their words and annotations are cut anew in each call."""
+    """Where the sentences of a training set come from. Their words and annotations are cut again in each call."""
 
     docs: Sequence[Document]
     encoder: Encoder
@@ -104,7 +107,7 @@ class TrainingSet:
         return targets
 
     def only(self, sentences: np.ndarray) -> TrainingSet:
-        """The same data, but only the sentences of this mask are trained on (the loop skips those that cost 0)."""
+        """The same data, of which only the sentences of this mask are trained on (the loop skips those that cost 0)."""
         return replace(self, features=replace(self.features, costs=np.where(sentences, self.features.costs, 0)))
 
     def weight_documents(self, weights: np.ndarray) -> None:
@@ -133,7 +136,9 @@ def derive_tensor(data: TrainingSet, key: Sequence[object], compute: Callable[[s
 
 
 def cut_range(count: int, size: int | None = None) -> Iterator[slice]:
-    """Ranges of at most `size` words (default: `WORDS`), or of what is counted; pages that were read are released.
+    """Yield slices that cover `count` words, or other rows, at most `size` (default: `WORDS`) at a time.
+
+    After each, the pages that were read of mapped arrays are released.
 
     >>> [(part.start, part.stop) for part in cut_range(5, 3)]
     [(0, 3), (3, 6)]
@@ -302,8 +307,21 @@ def assign_folds(docs: Sequence[Document], folds: int) -> np.ndarray:
     >>> assign_folds([Document("1", "b"), Document("2", "a"), Document("3", "b"), Document("4", "c")], 2).tolist()
     [1, 0, 1, 0]
     """
+    if isinstance(docs, StoredDocuments):
+        return _assign_stored_folds(docs, folds)
     fold_of = {text: rank % folds for rank, text in enumerate(sorted({doc.text for doc in docs}))}
     return np.array([fold_of[doc.text] for doc in docs], dtype=np.int64)
+
+
+def _assign_stored_folds(docs: StoredDocuments, folds: int) -> np.ndarray:
+    """The same folds without all texts in memory: they are sorted on disk."""
+    numbered = (Document(str(number), doc.text) for number, doc in enumerate(docs))
+    fold_of = np.zeros(len(docs), dtype=np.int64)
+    with TemporaryDirectory(dir=docs.folder) as folder:
+        in_order = store_documents(numbered, Path(folder), None)
+        for rank, (_, alike) in enumerate(groupby(in_order, attrgetter("text"))):
+            fold_of[[int(doc.id) for doc in alike]] = rank % folds
+    return fold_of
 
 
 def character_positions(

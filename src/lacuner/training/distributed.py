@@ -22,11 +22,11 @@ from lacuner.errors import ConfigError, ProcessLostError
 T = TypeVar("T")
 
 JOIN_SECONDS = 300.0
-"""How long a process waits for the others at the start."""
+"""Seconds that a process waits for the others at the start."""
 REPLY_SECONDS = 1800.0
-"""How long a process waits for the others later. One that dies is noticed at once, one that hangs after this time."""
+"""Seconds that a process waits for the others later: for one that hangs. One that dies is noticed at once."""
 END_SECONDS = 5.0
-"""How long a process that ends with an error waits for the others to end, if they need it to agree who reports."""
+"""Seconds that a failing process with the shared store waits for the others, which agree there on who reports."""
 POLL_SECONDS = 0.2
 
 
@@ -42,7 +42,7 @@ class Launched(NamedTuple):
 
 
 def read_environment(environment: Mapping[str, str]) -> Launched | None:
-    """What a launcher has told this process; None if it is alone.
+    """Read what a launcher tells this process by environment variables; None if it trains alone.
 
     >>> address = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
     >>> read_environment({"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", **address})
@@ -225,7 +225,7 @@ def gather_from_processes(tensor: Tensor) -> list[Tensor]:
 
 
 def bytes_of_first(data: bytes) -> bytes:
-    """What the first process has, in all of them.
+    """Send the bytes of the first process to all others; returns them in every process.
 
     >>> bytes_of_first(b"first")
     b'first'
@@ -256,7 +256,7 @@ def value_of_first(compute: Callable[[], T]) -> T:
 
 
 def first_then_others(work: Callable[[], T]) -> T:
-    """Do some work in the first process, then in the others, which find what it has prepared; they wait for any time.
+    """Do some work in the first process, then in the others, which find what it has prepared; they wait without limit.
 
     >>> first_then_others(lambda: "prepared")
     'prepared'

@@ -1,4 +1,4 @@
-"""Ctrl-C at the right moment."""
+"""Delay Ctrl-C while something must not be left half changed."""
 
 import signal
 import threading

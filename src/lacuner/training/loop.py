@@ -1,4 +1,4 @@
-"""The training loop. It is independent of any method: a recipe supplies, for each epoch, a function to a loss."""
+"""The training loop. It knows no method: a recipe supplies, for each epoch, a function from a batch to its loss."""
 
 import math
 import time
@@ -75,9 +75,11 @@ def fit(
 
     With `dev` the weights of the epoch with the best dev F1 (or other criterion) are kept, without it the last. For a
     model that is trained already, `keep="best or start"` makes its initial weights a candidate too. With `keep="last"`
-    dev only measures: all epochs run, and the last is kept. If the stage is finished,
-    its weights are loaded; if it was interrupted, it resumes and ends with the same weights; Ctrl-C writes a
-    checkpoint first. `features` may be a function of the epoch, if each epoch trains on other data.
+    dev only measures: all epochs run, and the last is kept. `features` may be a function of the epoch, if each epoch
+    trains on other data.
+
+    A finished stage is not trained again: its weights are loaded. An interrupted one resumes, and ends with the same
+    weights; Ctrl-C writes a checkpoint first.
     """
     if stage.finished:
         return load_weights(model, stage)

@@ -56,6 +56,7 @@ class Optimizers:
 
     @property
     def groups(self) -> list[dict[str, Any]]:
+        """The parameter groups of all optimisers."""
         return [group for part in self.parts for group in part.param_groups]
 
     def zero_grad(self) -> None:
@@ -80,7 +81,7 @@ def make_optimizers(model: AnyModel, encoder_rate: float, head_rate: float, deca
     for part, rate in parts:
         decayed, free = _split(part)
         if part is model.encoder:
-            decayed, free = ([p for p in some if id(p) not in apart] for some in (decayed, free))
+            decayed, free = ([p for p in group if id(p) not in apart] for group in (decayed, free))
         lazy = [parameter for parameter in free if id(parameter) in sparse]
         free = [parameter for parameter in free if id(parameter) not in sparse]
         groups += [{"params": decayed, "lr": rate, "rate": rate, "weight_decay": decay}]

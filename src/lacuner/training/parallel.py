@@ -31,8 +31,8 @@ def train_members(
     """Train every member, by number and stage name, whose stage is not finished.
 
     Child processes call `train_member(splits, config, run, number)` of the recipe's module. With one core, one missing
-    member, a GPU (which they would have to share) or a callback, all is trained here, by `train_member(number)`. So it
-    is if several processes train together: all of them train each member, one after the other.
+    member, a GPU (which they would have to share) or a callback, all is trained here, by `train_member(number)`. The
+    same holds if several processes train together: all of them train each member, one after the other.
     """
     missing = [number for number, stage in stages.items() if not run.stage(stage).finished]
     workers = min(len(missing), torch.get_num_threads())
@@ -42,8 +42,11 @@ def train_members(
     elif workers > 1 and process_count() == 1 and not torch.cuda.is_available() and run.callback is None:
         run.log(f"{recipe}: training {len(missing)} models, {workers} at a time")
         _train_in_processes(recipe, splits, config, run, {number: stages[number] for number in missing}, workers)
-    for number in missing:
-        if not run.stage(stages[number]).finished:
+    for number, name in stages.items():
+        stage = run.stage(name)
+        if stage.finished:  # perhaps by an earlier process: its rows keep their place in metrics.jsonl
+            stage.record(stage.state["rows"])
+        else:
             train_member(number)
 
 

@@ -58,6 +58,8 @@ class Plan:
         self._stages: dict[str, _StageTimes] = {}
         self._parallel: list[str] = []
         self._workers = 1
+        self.repetitions = 0
+        """How many times more all stages are trained after these, for other models."""
         self.add(epochs or {}, done or {})
 
     def __contains__(self, stage: str) -> bool:
@@ -68,11 +70,11 @@ class Plan:
         self._stages = {name: _StageTimes(count, done.get(name, 0)) for name, count in epochs.items()} | self._stages
 
     def run_in_parallel(self, stages: Iterable[str], workers: int) -> None:
-        """Take these stages to be trained `workers` at a time, and all others one after the other."""
+        """From now on, estimate for these stages that `workers` run at a time, and for all others that one does."""
         self._parallel, self._workers = [name for name in stages if name in self._stages], workers
 
     def record(self, report: EpochReport) -> None:
-        """Add an epoch. What was planned before its stage is over: finished, stopped early, or left out."""
+        """Add an epoch. Stages planned before that of the epoch are over: finished, stopped early, or left out."""
         for name, stage in self._stages.items():
             if name == report.stage:
                 break
@@ -93,7 +95,8 @@ class Plan:
         names = list(self._stages)
         position = [f"stage {names.index(stage) + 1} of {len(names)}"] if len(names) > 1 else []
         seconds = self.seconds_left()
-        left = [] if seconds is None else [f"{format_time(seconds)} left{' in all' if position else ''}"]
+        in_all = " in all" if position or self.repetitions else ""
+        left = [] if seconds is None else [f"{format_time(seconds)} left{in_all}"]
         return ", ".join(position + left)
 
     def seconds_left(self) -> float | None:
@@ -102,14 +105,19 @@ class Plan:
         if not measured:
             return None
         mean = sum(stage.seconds for stage in self._stages.values()) / measured
-        left = {
-            name: (stage.epochs - stage.done) * (stage.seconds / stage.measured if stage.measured else mean)
-            for name, stage in self._stages.items()
+        per_epoch = {
+            name: stage.seconds / stage.measured if stage.measured else mean for name, stage in self._stages.items()
         }
+        left = {name: (stage.epochs - stage.done) * per_epoch[name] for name, stage in self._stages.items()}
+        whole = {name: stage.epochs * per_epoch[name] for name, stage in self._stages.items()}
+        return self._add_up(left) + self.repetitions * self._add_up(whole)
+
+    def _add_up(self, seconds: dict[str, float]) -> float:
+        """The time that these stages take together."""
         ends = [0.0] * self._workers
         for name in self._parallel:  # each is started by the worker that is free first
-            heapq.heapreplace(ends, ends[0] + left.pop(name))
-        return max(ends) + sum(left.values())
+            heapq.heapreplace(ends, ends[0] + seconds.pop(name))
+        return max(ends) + sum(seconds.values())
 
 
 def format_time(seconds: float) -> str:

@@ -7,6 +7,7 @@ kill at any moment leaves either the old state or the new one. The same command 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import platform
@@ -24,7 +25,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lacuner.atomic import TEMPORARY, atomic_write
+from lacuner.atomic import TEMPORARY, atomic_write, write_json, write_json_lines
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.storage import CONFIG
 from lacuner.processes import RunRequests, lock_folder
@@ -82,8 +83,7 @@ class Stage:
 
     def describe(self, settings: Mapping[str, Any]) -> None:
         """Write the resolved settings."""
-        with atomic_write(self.folder / "settings.json") as stream:
-            stream.write((json.dumps(settings, indent=1) + "\n").encode())
+        write_json(self.folder / "settings.json", settings)
 
     def record(self, rows: list[Row]) -> None:
         """Update this stage's rows in the run's `metrics.jsonl`."""
@@ -145,8 +145,7 @@ class Run:
                 raise ConfigError(message, file=self.folder)
             return
         content = {"identity": self.identity, "versions": installed_versions(), "machine": platform.platform()}
-        with atomic_write(path) as stream:
-            stream.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+        write_json(path, content)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -231,14 +230,13 @@ class Run:
         return False
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        with atomic_write(self.folder / "finished.json") as stream:
-            stream.write((json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode())
+        """Mark the run as finished."""
+        write_json(self.folder / "finished.json", summary)
 
     def record(self, stage: str, rows: list[Row]) -> None:
+        """Replace a stage's rows in `metrics.jsonl`."""
         self._metrics[stage] = [{"stage": stage, **row} for row in rows]
-        lines = [json.dumps(row) + "\n" for part in self._metrics.values() for row in part]
-        with atomic_write(self.folder / "metrics.jsonl") as stream:
-            stream.write("".join(lines).encode())
+        write_json_lines(self.folder / "metrics.jsonl", itertools.chain(*self._metrics.values()))
 
 
 def stored_identity(folder: Path) -> dict[str, Any] | None:

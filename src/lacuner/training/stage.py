@@ -10,7 +10,7 @@ from torch import Tensor
 from lacuner.data import Document, Lost, labels_of
 from lacuner.errors import TrainingError
 from lacuner.evaluate.scores import Count, count_exact
-from lacuner.evaluate.threshold import tune_threshold as best_threshold
+from lacuner.evaluate.threshold import tune_threshold
 from lacuner.mapped import Parts
 from lacuner.models.config import MAX_SPAN_WIDTH
 from lacuner.models.encoders import open_encoder
@@ -142,8 +142,22 @@ def name_stages(values: Sequence[float], setting: str) -> list[str]:
     return [f"{setting}{value:g}" for value in dict.fromkeys(values)]
 
 
-def best_on_dev(values: Sequence[float], train: Callable[[float, str], StageResult], setting: str, run: Run) -> Tagger:
-    """Train once per value of a setting, each in its own stage, and keep the model with the best dev F1."""
+def best_on_dev(
+    values: Sequence[float],
+    default: float,
+    train: Callable[[float, str], StageResult],
+    setting: str,
+    dev: Sequence[Document] | None,
+    run: Run,
+) -> Tagger:
+    """Train once per value of a setting, each in its own stage, and keep the model with the best dev F1.
+
+    Without values, or without dev to choose by, the model is trained once with the default.
+    """
+    if not values or dev is None:
+        if values:
+            run.log(f"try_{setting} needs --dev to choose by: {setting}={default:g} is used")
+        return Tagger(train(default, "train").model)
     names = name_stages(values, setting)
     results = {value: train(value, name) for value, name in zip(dict.fromkeys(values), names, strict=True)}
     scores = ", ".join(f"{result.dev_f1:.3f} with {setting} = {value:g}" for value, result in results.items())
@@ -154,8 +168,8 @@ def best_on_dev(values: Sequence[float], train: Callable[[float, str], StageResu
 class DevScorer:
     """Scores a model on dev documents, which are prepared once; can also tune the threshold of a span head."""
 
-    def __init__(self, model: Model, docs: Sequence[Document], tune_threshold: bool = False) -> None:
-        self.tagger, self.docs, self.tune_threshold = Tagger(model), docs, tune_threshold
+    def __init__(self, model: Model, docs: Sequence[Document], tune: bool = False) -> None:
+        self.tagger, self.docs, self.tune = Tagger(model), docs, tune
         self.sentences = cut_sentences(docs, model.encoder)
         self.features = model.encoder.prepare(self.sentences.words)
         self.threshold: float | None = None
@@ -163,15 +177,12 @@ class DevScorer:
 
     def __call__(self) -> Count:
         """Exact-match counts of the model as it is now; sets the head's threshold if that is to be tuned."""
-        if not self.tune_threshold:
-            return count_exact(self.docs, self._predict())
+        spans = self.tagger.decode(self.features, LOWEST_THRESHOLD if self.tune else None)
+        predicted = list(assemble(self.docs, self.sentences, spans, self.tagger.labels))
+        if not self.tune:
+            return count_exact(self.docs, predicted)
         head = self.tagger.model.head
         assert isinstance(head, HasThreshold)
-        head.threshold = LOWEST_THRESHOLD
-        # decoding is greedy by probability, so the spans above a threshold do not depend on those below it
-        self.threshold, count = best_threshold(self.docs, self._predict())
+        self.threshold, count = tune_threshold(self.docs, predicted)
         head.threshold = self.threshold
         return count
-
-    def _predict(self) -> list[Document]:
-        return list(assemble(self.docs, self.sentences, self.tagger.decode(self.features), self.tagger.labels))
