@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lacuner.audit import issues as issues_module
 from lacuner.audit.issues import apply_label_prior, group_issues, label_issues, new_issue
-from lacuner.data import Document, Span
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 
 TEXT = "Mara Teel of Halden met Oslo Works."
@@ -51,6 +52,12 @@ def test_scores_are_calibrated_and_low_ones_are_left_out() -> None:
     ]
     few = label_issues([DOC], [predicted], calibrate=lambda scores: scores / 2, min_score=0.3)
     assert [issue.text for issue in few if issue.kind == "missing"] == ["Mara Teel"]
+
+
+def test_a_prediction_without_a_score_is_certain() -> None:
+    doc = Document("1", "Mara met Teel.")
+    [issue] = label_issues([doc], [replace(doc, spans=(Span(0, 4, "PER"),))])
+    assert issue.score == 1.0
 
 
 def test_a_label_with_a_low_probability_is_more_suspicious() -> None:
@@ -100,3 +107,13 @@ def test_other_texts_and_equal_ids_are_errors() -> None:
         label_issues([DOC], [replace(DOC, text="else", spans=())])
     with pytest.raises(CorpusError, match="the id '1'"):
         label_issues([DOC, DOC], [DOC, DOC])
+
+
+def test_the_most_probable_issues_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issues_module, "MOST_ISSUES", 3)
+    docs = [Document(str(number), "Mara left") for number in range(20)]
+    scores = [((7 * number) % 20 + 1) / 20 for number in range(20)]
+    predictions = [replace(doc, spans=(Span(0, 4, "PER", score),)) for doc, score in zip(docs, scores, strict=True)]
+    lost = Lost()
+    assert [issue.score for issue in label_issues(docs, predictions, lost=lost)] == [1.0, 0.95, 0.9]
+    assert dict(lost) == {"label issue that is not among the most probable": 17}

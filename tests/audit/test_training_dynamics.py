@@ -38,7 +38,7 @@ def test_margins_become_predictions_and_are_kept(tmp_path: Path) -> None:
     weak = list(corrupt(gold, Noise(drop=0.3)))
     options = CrossFitOptions(config=load_config(negative_sampling.Config, settings=FIVE_EPOCHS), signal="aum")
     fit = follow_training(Splits(weak=weak), tmp_path, options)
-    assert fit.calibrated_on == "nothing" and [doc.id for doc in fit.docs] == [doc.id for doc in weak]
+    assert fit.calibrated_on == "nothing" and [doc.id for doc in fit.predictions] == [doc.id for doc in weak]
     for doc, predicted in zip(weak, fit.predictions, strict=True):
         assert doc.text == predicted.text
         assert all(span.score is not None and 0 < span.score < 1 for span in predicted.spans)

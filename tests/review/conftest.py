@@ -24,7 +24,7 @@ from lacuner.review.queue import ReviewQueue, Sentence, decision_log
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LAPTOP, PHONE = (1280, 800), (390, 844)
@@ -101,6 +101,16 @@ class Tab:
             self.page.wait_for_selector("body:not([data-busy])")
         return self
 
+    def wait_until_ready(self) -> None:
+        self.page.wait_for_selector("#types button")
+        self.page.wait_for_selector("body[data-mode]:not([data-busy])")
+
+    def intercept(self, path: str, handler: Callable[[Route], object]) -> None:
+        """Let a handler answer the requests for a path. A page that is already there may still go past it."""
+        self.page.route(f"**{path}", handler)
+        self.page.reload()
+        self.wait_until_ready()
+
     def text(self, id_: str) -> str:
         return self.page.locator(f"#{id_}").inner_text()
 
@@ -155,6 +165,35 @@ class Tab:
         return box
 
 
+class Gate:
+    """Holds back the requests of a page for a path while it is closed."""
+
+    def __init__(self, tab: Tab, path: str) -> None:
+        self._page, self._held = tab.page, list[Any]()
+        self.closed = False
+        tab.intercept(path, self._handle)
+
+    def _handle(self, route: Route) -> None:
+        if self.closed:
+            self._held.append(route)
+        else:
+            route.continue_()
+
+    def close(self) -> None:
+        self.closed = True
+
+    def wait(self) -> None:
+        """Wait until a request is held back."""
+        while not self._held:
+            self._page.wait_for_timeout(20)
+
+    def open(self) -> None:
+        self.closed = False
+        for route in self._held:
+            route.continue_()
+        self._held.clear()
+
+
 class ReviewServer:
     """A server in a thread of this process, with the decisions that it wrote."""
 
@@ -201,8 +240,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., ReviewServer]]:
     """Start servers that stop at the end of the test."""
     servers: list[ReviewServer] = []
 
-    def start(queue: ReviewQueue, next_round: NextRound | None = None) -> ReviewServer:
-        servers.append(ReviewServer(tmp_path / "runs" / ("first", "second")[len(servers)], queue, next_round))
+    def start(queue: ReviewQueue, next_round: NextRound | None = None, run: Path | None = None) -> ReviewServer:
+        run = run or tmp_path / "runs" / ("first", "second")[len(servers)]
+        servers.append(ReviewServer(run, queue, next_round))
         return servers[-1]
 
     yield start
@@ -230,8 +270,7 @@ def open_tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
         tab = Tab((beside.page.context if beside else contexts[-1]).new_page())
         tabs.append(tab)
         tab.page.goto(url)
-        tab.page.wait_for_selector("#types button")
-        tab.page.wait_for_selector("body[data-mode]:not([data-busy])")
+        tab.wait_until_ready()
         return tab
 
     yield open_

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from lacuner.review.queue import ReviewQueue
-from tests.review.conftest import LAPTOP, PHONE, ReviewServer, Tab, small_queue
+from lacuner.audit.issues import new_issue
+from lacuner.data import Document
+from lacuner.review.queue import ReviewQueue, Sentence
+from tests.review.conftest import LAPTOP, PHONE, ReviewServer, Tab, place, small_queue
 
 pytestmark = pytest.mark.integration
 SCREENSHOTS = os.environ.get("LACUNER_SCREENSHOTS")
@@ -200,6 +202,24 @@ def test_a_phone_needs_no_keyboard(server: ReviewServer, open_tab: Callable[...,
     tab.wait_for("status", "Saved with 3 entities.")
     labels = {span.start: span.label for span in server.decisions()[-1].edits[0].spans}
     assert labels[place] == "COMPANY"
+
+
+def test_what_the_question_is_about_can_be_seen(
+    serve: Callable[[ReviewQueue], ReviewServer], open_tab: Callable[..., Tab]
+) -> None:
+    """On a phone, the text around a string is longer than its box."""
+    words = " ".join(["wordsofninetyletters" * 4 + "everywhere"] * 20)
+    doc = Document("long", f"{words} Halden {words}")
+    issue = new_issue("missing", doc, place(doc, "Halden", "PLACE"), (), 0.9)
+    queue = ReviewQueue((issue,), {"long": doc}, (Sentence("long", 0.5, ()),), ("PLACE",))
+    tab = open_tab(serve(queue).url, size=PHONE)
+    right, left = ["ArrowRight"] * 15, ["ArrowLeft"] * 14
+    for keys, part in (((), "mark"), (("e",), "mark"), (("m", *right), ".cursor"), (left, ".cursor")):
+        tab.press(*keys)
+        outer, inner = (tab.page.locator(name).bounding_box() for name in ("#text", f"#text {part}"))
+        assert outer is not None and inner is not None
+        assert outer["y"] <= inner["y"] and inner["y"] + inner["height"] <= outer["y"] + outer["height"]
+        assert tab.page.evaluate("scrollY") == 0
 
 
 def test_buttons_are_large_enough_for_a_thumb(server: ReviewServer, open_tab: Callable[..., Tab]) -> None:

@@ -19,9 +19,10 @@ from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.heads import build_head
 from lacuner.models.model import Model
 from lacuner.review.apply import Applied, apply_decisions, revise_gazetteer
-from lacuner.review.decisions import Action, Decision
+from lacuner.review.decisions import SOURCE, Action, Decision, Edit, text_hash
 from lacuner.review.queue import ReviewQueue
 from lacuner.training.dataset import TrainingSet, training_set, weak_training_set
+from tests.growth import assert_linear
 
 TEXT = "Mara Teel left Halden for Oslo Works"
 MARA, HALDEN, OSLO, WORKS = Span(0, 9, "PER"), Span(15, 21, "LOC"), Span(26, 30, "LOC"), Span(26, 36, "ORG")
@@ -200,3 +201,20 @@ def test_one_step_moves_the_model_towards_the_decisions(kind: str) -> None:
         loss.backward()
         optimizer.step()
     assert losses[0] > losses[1] > losses[2] > 0
+
+
+@pytest.mark.parametrize("spans_per_decision", [1, 1_000_000])
+def test_thousands_of_decided_spans_in_one_document_are_applied_in_time(spans_per_decision: int) -> None:
+    def data(size: int) -> tuple[list[Document], list[Decision]]:
+        text = "ab " * 2 * size
+        labels = tuple(Span(at, at + 2, "X") for at in range(0, 6 * size, 3))
+        doc = Document("1", text, spans=labels, unsure=tuple(span._replace(label="") for span in labels))
+        moved = [Span(at, at + 1, "X", None, SOURCE) for at in range(0, 3 * size, 3)]
+        parts = [tuple(moved[at : at + spans_per_decision]) for at in range(0, size, spans_per_decision)]
+        edits = [Edit("1", text_hash(text), f"issue{number}", part, ()) for number, part in enumerate(parts)]
+        return [doc], number([Decision("accept", (edit,)) for edit in edits])
+
+    docs, decisions = data(10)
+    [edited] = apply_decisions(docs, decisions).docs
+    assert len(edited.spans) == 20 and len(edited.unsure) == 10
+    assert_linear(data, lambda pair: apply_decisions(*pair), 500)

@@ -11,15 +11,19 @@ import pytest
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.cross_fitting import CrossFitOptions, cross_fit, cross_fit_settings
 from lacuner.audit.issues import new_issue
+from lacuner.corpus import read, words_of
+from lacuner.corpus.stored import store_documents
 from lacuner.data import Document, Span, Splits
 from lacuner.errors import ConfigError
 from lacuner.evaluate.scores import count_exact
 from lacuner.noise import Noise, corrupt
+from lacuner.review import build
+from lacuner.review import queue as queue_module
 from lacuner.review.apply import apply_decisions
 from lacuner.review.build import build_queue, find_unpredicted, number_equal_ids, useful_sentences
 from lacuner.review.decisions import Action, Decision
 from lacuner.review.prepare import prepare_review
-from lacuner.review.queue import ReviewQueue, open_queue
+from lacuner.review.queue import ReviewQueue, Sentence, open_queue, save_queue
 from lacuner.trainer.train import load_recipe_config
 from tests.demo_corpus import demo_corpus
 
@@ -51,6 +55,15 @@ def test_issues_of_equal_strings_follow_each_other() -> None:
     assert [issue.start for issue in build_queue([doc], issues).issues] == [0, 10, 5]
     rare = [replace(issue, score=1.0) if issue.text == "Mara" else replace(issue, score=0.5) for issue in issues]
     assert [issue.start for issue in build_queue([doc], rare).issues] == [5, 0, 10]
+
+
+def test_what_a_long_queue_leaves_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    doc = Document("1", "Teel Mara Oslo")
+    issues = [new_issue("missing", doc, Span(start, start + 4, "PER"), (), 0.9 - start / 100) for start in (0, 5, 10)]
+    assert build_queue([doc], issues).facts["unlisted"] == 0
+    monkeypatch.setattr(build, "MAX_ISSUES", 2)
+    queue = build_queue([doc], issues)
+    assert [issue.start for issue in queue.issues] == [0, 5] and queue.facts["unlisted"] == 1
 
 
 def test_other_occurrences_of_probable_names_are_issues_too() -> None:
@@ -145,3 +158,46 @@ def answer(queue: ReviewQueue, gold: Mapping[str, Sequence[Span]]) -> list[Decis
             action = {"accept": "reject", "reject": "accept", "skip": "skip"}[action]  # type: ignore[assignment]
         decisions.append(replace(queue.decide(issue.id, action), number=number))
     return decisions
+
+
+@pytest.mark.integration
+def test_a_stored_corpus_gives_the_same_queue(tmp_path: Path) -> None:
+    """Equal ids, equal texts, complete documents: the files of the queue are the same byte for byte."""
+    weak = [replace(doc, complete=None) for doc in corrupt(demo_corpus().train[:30], Noise(drop=0.4))]
+    weak = [
+        replace(weak[0], complete=True),
+        *weak[1:],
+        replace(weak[3], id="new"),
+        replace(weak[4], text="Mara", spans=()),
+    ]
+    weak = [replace(doc, words=words_of(doc)) for doc in weak]
+    config = load_recipe_config("negative_sampling", ["weak"], None, ['encoder.name="tiny"', "train.epochs=1"])
+    stored = store_documents(weak, tmp_path / "prepared", "v1", ordered=True)
+    files = []
+    for name, docs in (("memory", weak), ("disk", stored)):
+        prepare_review(Splits(weak=docs), tmp_path / name, CrossFitOptions(config=config, folds=2))
+        folder = tmp_path / name / "review"
+        files.append({path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()})
+    assert files[0] == files[1] and len(files[0]["queue.jsonl"]) > 1000
+    models = next((tmp_path / "disk" / "review" / "models").iterdir())
+    assert sorted(path.name for path in models.iterdir()) == ["0", "1", "predicted"]
+    assert not any((models / fold / "prepared").exists() for fold in "01"), "it is as large as the corpus"
+
+
+def test_only_the_documents_that_are_named_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_module, "MOST_DOCUMENTS", 1)
+    docs = [
+        Document(str(number), "Teel left", spans=(Span(0, 4, "PER"),) if number == 3 else ()) for number in range(5)
+    ]
+    queue = build_queue(docs, [new_issue("missing", docs[2], Span(0, 4, "PER"), (), 0.9)])
+    assert len(queue.issues) == 4, "in other documents, too"
+    queue = build_queue(docs, [new_issue("missing", docs[2], Span(5, 9, "PER"), (), 0.9)], [Sentence("4", 0.5, ())])
+    assert list(queue.documents) == ["0", "1", "2", "3", "4"], "other occurrences of `left`"
+    queue = replace(queue, issues=queue.issues[:1])
+    save_queue(queue, tmp_path, docs)
+    assert list(open_queue(tmp_path).documents) == ["0", "2", "4"]
+    assert [doc.id for doc in read(tmp_path / "review" / "documents.jsonl")] == ["0", "1", "2", "3", "4"]
+    evidence = {"mentions": [{"document": "3", "start": 0, "end": 4}, None]}
+    for mentions, kept in ((evidence, ["0", "2", "3", "4"]), ({"mentions": 3}, ["0", "2", "4"])):
+        save_queue(replace(queue, issues=(replace(queue.issues[0], evidence=mentions),)), tmp_path, docs)
+        assert list(open_queue(tmp_path).documents) == kept

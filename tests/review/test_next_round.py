@@ -51,6 +51,7 @@ def test_commands_run_one_after_the_other_until_one_fails() -> None:
         following._thread.join()
         assert following.progress()["state"] == state and following.progress()["command"] == number
         assert following.progress()["line"] == f"epoch {commands[number - 1][0]}"
+        assert following.progress()["output"] == [f"epoch {command[0]}" for command in commands[:number]]
 
 
 @pytest.mark.integration

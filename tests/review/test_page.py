@@ -199,6 +199,28 @@ def test_undo_has_no_limit(tab: Tab, server: ReviewServer) -> None:
     assert tab.text("status") == "There is nothing to undo."
 
 
+def test_an_undo_whose_answer_is_lost_takes_back_one_decision(
+    tab: Tab, server: ReviewServer, open_tab: OpenTab
+) -> None:
+    """A tab without decisions of its own takes back the latest of all, not two of them."""
+    open_tab(server.url, beside=tab).press("a", "x")
+    lost: list[str] = []
+
+    def lose_answer(route: Any) -> None:
+        if lost:
+            route.continue_()
+            return
+        lost.append(route.fetch().text())
+        route.abort()
+
+    tab.intercept("/api/undo", lose_answer)
+    tab.page.bring_to_front()
+    tab.press("u")
+    assert [decision.undoes for decision in server.decisions()] == [None, None, 2]
+    assert tab.text("progress-text") == "1 of 9 decided"
+    tab.errors.clear()
+
+
 def test_undo_takes_back_changes_first(tab: Tab, server: ReviewServer) -> None:
     tab.press("a", "1", "ArrowLeft", "u")
     assert tab.text("question") == "Change “Halden” PERSON to PLACE?"
@@ -271,6 +293,7 @@ def test_filters_and_search(tab: Tab, server: ReviewServer) -> None:
 def test_the_end_of_the_queue(tab: Tab, server: ReviewServer) -> None:
     tab.press("A", *"xxxxxx")
     assert tab.text("question") == "All issues are decided."
+    assert tab.text("facts") == "Press n for the next round, or u to undo."
     assert not tab.page.locator("#accept").is_visible()
     tab.press("u")
     assert tab.text("question") == "Label “Orla” as PERSON?"
@@ -300,7 +323,7 @@ def test_two_tabs_do_not_overwrite_each_other(tab: Tab, server: ReviewServer, op
 
 def test_a_tab_that_is_late_is_refused(tab: Tab, server: ReviewServer, open_tab: OpenTab) -> None:
     """The second tab decides before it has heard of the first tab's decision."""
-    tab.page.route("**/api/summary", lambda route: route.abort())
+    tab.intercept("/api/summary", lambda route: route.abort())
     other = open_tab(server.url, beside=tab)
     other.press("a")
     tab.press("x")
@@ -349,7 +372,7 @@ def test_a_decision_that_was_written_before_the_connection_broke_is_not_repeated
         lost.append(route.fetch().text())
         route.abort()
 
-    tab.page.route("**/api/decide", lose_answer)
+    tab.intercept("/api/decide", lose_answer)
     tab.press("A")
     assert len(lost) == 1
     assert tab.text("progress-text") == "3 of 9 decided"
@@ -385,7 +408,7 @@ def test_a_sentence_is_labeled_with_the_mouse(tab: Tab, server: ReviewServer) ->
     tab.page.locator("#types button").nth(1).click()
     assert "“Orla Finch” PERSON" in tab.text("spans").replace("\n", " ")
     tab.page.locator("#accept").click()
-    tab.wait_for("status", "Saved with 1 entities.")
+    tab.wait_for("status", "Saved with 1 entity.")
     assert spans(server) == [("Orla Finch", "PERSON")]
     tab.press("u")
     tab.click(start, start + 4)
@@ -432,6 +455,78 @@ def test_offsets_are_converted_in_one_place(tab: Tab) -> None:
                 else text[start:end]
             )
             assert got == text[start:end]
+
+
+def test_a_sentence_can_be_seen_again(tab: Tab, server: ReviewServer) -> None:
+    tab.press("m", "a", "k")
+    assert "sentence 1 of 3" in tab.text("facts")
+    assert tab.text("earlier") == "Already labeled. Saving replaces the earlier decision."
+    tab.press("Delete", "a")
+    assert [len(decision.edits[0].spans) for decision in server.decisions()] == [1, 0]
+    tab.press("k", "k")
+    assert "sentence 3 of 3" in tab.text("facts"), "the number goes round"
+
+
+def test_the_other_mode_shows_what_it_showed_before(tab: Tab) -> None:
+    tab.press("j", "j", "m", "j", "m")
+    assert "issue 3 of 9" in tab.text("facts")
+    tab.press("m")
+    assert "sentence 2 of 3" in tab.text("facts")
+    assert tab.text("status") == ""
+
+
+def test_a_selected_word_is_where_the_cursor_goes_on(tab: Tab, server: ReviewServer) -> None:
+    tab.press("m", "j")
+    start = server.queue.document("reports/2").text.index("Orla") + 4  # UTF-16 units before it: 4 emoji of two
+    tab.select(start + 1, start + 9)
+    assert tab.text("status") == "Selected: Orla Finch. Choose a type."
+    tab.press("Shift+ArrowRight")
+    assert tab.text("status") == "Orla Finch twice"
+
+
+def test_equal_strings_are_listed(tab: Tab) -> None:
+    assert tab.text("others").split("\n") == [
+        "😀 The report 🏴‍☠️ names Halden 👩‍🔬 and Orla Finch twice.",
+        "Tuesday was quiet in Halden.",
+    ]
+    tab.press("j")
+    assert not tab.page.locator("#others-title").is_visible()
+
+
+def test_a_page_is_loaded_again_if_the_server_has_another_queue(
+    tab: Tab, server: ReviewServer, serve: Callable[..., ReviewServer]
+) -> None:
+    """Its numbers of types and sentences mean something else there."""
+    tab.page.select_option("#filter-label", index=3)
+    tab.press("m", "3")
+    server.stop()
+    other = small_queue()
+    other = ReviewQueue(other.issues[::-1], other.documents, other.sentences[::-1], ("ANIMAL", *other.labels))
+    again = serve(other, run=server.run)
+    assert again.url == server.url
+    tab.press("a")
+    tab.wait_for("status", "There is a new queue. A decision that was not saved yet is lost.")
+    assert again.decisions() == []
+    assert tab.page.locator("#types button").first.inner_text() == "1 ANIMAL"
+    tab.press("m", "a")
+    assert again.decisions()[0].edits[0].issue == other.issues[0].id
+    tab.errors.clear()  # the refused requests
+
+
+def test_a_random_sample_ends_with_scores(serve: Callable[..., ReviewServer], open_tab: OpenTab) -> None:
+    queue = small_queue()
+    sample = ReviewQueue((), queue.documents, queue.sentences, queue.labels, {"sample": {}})
+    print_scores = [sys.executable, "-c", "print('precision 0.9'); print('recall 0.5')"]
+    tab = open_tab(serve(sample, NextRound(lambda: [["evaluate"]], print_scores)).url)
+    assert tab.text("next-round") == "n Scores"
+    tab.press("n")
+    assert "random sample" in tab.text("round-dialog") and "trains" not in tab.text("round-dialog")
+    tab.press("Enter")
+    tab.wait_for("round-progress", "Finished.")
+    assert tab.text("round-output") == "precision 0.9\nrecall 0.5"
+    assert "Ctrl-C" not in tab.text("round-progress")
+    tab.page.locator("#round-start").click()
+    tab.wait_for("round-progress", "Finished.")
 
 
 def test_a_long_document_is_sent_in_parts(serve: Serve, open_tab: OpenTab) -> None:

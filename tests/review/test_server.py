@@ -62,6 +62,7 @@ def test_a_sample_is_evaluated_not_trained_on(tmp_path: Path) -> None:
     save_queue(replace(queue, facts={"sample": {}, "run": str(tmp_path / "run")}), tmp_path / "sample")
     [command] = new_review(tmp_path / "sample").next_round.commands()
     assert command == ["evaluate", str(tmp_path / "run"), "--reviewed", str(tmp_path / "sample")]
+    assert Client(tmp_path, replace(queue, facts={"sample": {}})).post("issue")["summary"]["sample"] is True
 
 
 @pytest.fixture
@@ -165,6 +166,52 @@ def test_of_two_tabs_the_first_wins(client: Client) -> None:
     assert conflict["error"] == "another tab has decided this meanwhile" and conflict["summary"]["version"] == 1
     client.post("decide", issue=issue, action="reject", tab="tab-2", expected=1)
     assert [decision.action for decision in client.log.read()] == ["accept", "reject"]
+
+
+def test_a_page_of_another_queue_is_refused(client: Client, tmp_path: Path) -> None:
+    """Its numbers of types and sentences would be applied to other types and sentences."""
+    queue = client.post("issue")["summary"]["queue"]
+    spans = [{"start": 0, "end": 4, "type": 1}]
+    others = [
+        replace(client.queue, labels=("ANIMAL", *client.queue.labels)),
+        replace(client.queue, sentences=client.queue.sentences[::-1]),
+        replace(client.queue, issues=client.queue.issues[1:]),
+        replace(client.queue, documents={**client.queue.documents, "reports/1": Document("reports/1", "Other text.")}),
+    ]
+    for other in others:
+        changed = Client(tmp_path, other)
+        assert "another queue" in changed.post("label", 410, queue=queue, sentence=0, spans=spans)["error"]
+        assert changed.log.read() == []
+    assert client.post("label", queue=queue, sentence=0, spans=spans)["number"] == 1
+
+
+def test_the_page_knows_what_an_undo_would_take_back(client: Client) -> None:
+    first, second, *_ = client.queue.issues
+    assert client.post("issue")["summary"]["latest"] is None
+    client.post("decide", issue=first.id, action="accept")
+    assert client.post("decide", issue=second.id, action="reject")["summary"]["latest"] == 2
+    assert client.post("undo", number=2)["summary"]["latest"] == 1
+
+
+def test_an_issue_that_is_settled_meanwhile_is_passed_over(client: Client) -> None:
+    second = client.queue.issues[1]
+    assert client.post("issue", at=second.id)["issue"]["id"] == second.id
+    client.post("label", sentence=0, spans=[])  # the sentence of the first three
+    assert client.post("issue", at=second.id)["issue"]["document"] == "reports/2"
+    settled = client.post("issue", at=second.id, filter={"status": "settled"})["issue"]
+    assert settled["id"] == second.id and settled["settled"]
+
+
+def test_equal_strings_are_shown_as_long_as_they_are_open(client: Client) -> None:
+    first, other = client.queue.issues[0], client.queue.issues[3]
+    issue = client.post("issue", at=first.id)["issue"]
+    assert [row["before"] + row["text"] for row in issue["others"]] == [
+        "😀 The report 🏴‍☠️ names Halden",
+        "Tuesday was quiet in Halden",
+    ]
+    client.post("decide", issue=other.id, action="reject")
+    issue = client.post("issue", at=first.id)["issue"]
+    assert (len(issue["others"]), issue["equal"]) == (1, 2)
 
 
 def test_a_repeated_request_is_answered_like_the_first(client: Client) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from lacuner.corpus import read
 from lacuner.data import Document
-from lacuner.errors import CorpusError, ModelFileError
+from lacuner.errors import CorpusError, ModelFileError, explain_damage
 from lacuner.evaluate import Count
 from lacuner.evaluate.align import gold_by_text
 from lacuner.evaluate.calibration import Calibration, calibrate, select_complete
@@ -124,30 +124,24 @@ def _span_keys(doc: Document) -> SpanKeys:
 
 def _read_meta(doc: Document, path: Path) -> tuple[SpanKeys, float]:
     """Return the weak labels that were stored with a completed document, and its confidence or NaN."""
-    try:
+    with explain_damage("these are not the completed documents of a run", path):
         weak = {(int(start), int(end), str(label)) for start, end, label in doc.meta["weak"]}
         return weak, float(doc.meta.get("confidence", "nan"))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError("these are not the completed documents of a run", file=path) from error
 
 
 def _read_label_counts(path: Path) -> dict[str, dict[str, Any]]:
-    try:
+    with explain_damage("these are not the label counts of a run", path):
         text = path.read_bytes().decode("utf-8", "surrogatepass") if path.exists() else '{"labels": {}}'
         return {
             str(kind): {"words": int(row["words"]), "entities": {str(k): int(v) for k, v in row["entities"].items()}}
             for kind, row in json.loads(text)["labels"].items()
         }
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError("these are not the label counts of a run", file=path) from error
 
 
 def _read_held_out(path: Path) -> list[tuple[float, float, int]]:
-    try:
+    with explain_damage("this is not the calibration of a run", path):
         bins = json.loads(path.read_text(encoding="utf-8"))["calibration"]["bins"] if path.exists() else ()
         return [(float(row["score"]), float(row["right"]), int(row["sentences"])) for row in bins]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError("this is not the calibration of a run", file=path) from error
 
 
 def completion_rows(runs: Mapping[str, CompletionAudit]) -> Sequence[tuple[str, ...]]:

@@ -6,9 +6,10 @@ trained on, a model shows how many entities have no label; on those in its own f
 given score. With dev, the scores are calibrated on dev instead.
 """
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any, Literal
@@ -16,23 +17,25 @@ from typing import Any, Literal
 import numpy as np
 
 from lacuner.audit.issues import LABEL_PRECISION, normalise_space
-from lacuner.config import Config, load_config
+from lacuner.config import Config, load_config, string_setting
+from lacuner.corpus.stored import StoredDocuments, store_documents
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
 from lacuner.evaluate.calibration import SpanCalibration, calibrate_spans
 from lacuner.models.storage import AnyTagger
-from lacuner.models.tagger import Tagger, predict_all
+from lacuner.models.tagger import LOWEST_THRESHOLD, Tagger
 from lacuner.models.types import HasThreshold
 from lacuner.recipes import find_recipe
 from lacuner.techniques.hidden_entries import (
     FOLDS,
     calibrate_on_hidden,
+    choose_operating_point,
     count_hidden,
-    estimate_missing,
     hide_entries,
 )
 from lacuner.trainer.train import train
 from lacuner.training.dataset import assign_folds
+from lacuner.training.identity import set_complete
 from lacuner.training.run_folder import quiet
 
 RECIPE = "negative_sampling"
@@ -40,7 +43,8 @@ RECIPE = "negative_sampling"
 FEW_NEGATIVES = ("rate=0.15", "train.epochs=6")
 """Settings of the default recipe. Models that sample more negatives learn that unlabeled names are none: see the recipe
 `ensemble`."""
-
+PREPARED, PREDICTED = "prepared", "predicted"
+"""Folders of stored documents: what a model is trained on, and predictions."""
 
 Signal = Literal["cross-fitted", "aum"]
 
@@ -69,9 +73,8 @@ DEFAULT_OPTIONS = CrossFitOptions()
 class CrossFit:
     """Predictions by models that did not train on the document."""
 
-    docs: list[Document]
-    predictions: list[Document]
-    """In the order of `docs`, down to very low scores if the recipe has a decision threshold."""
+    predictions: Sequence[Document]
+    """In the order of the documents, down to very low scores if the recipe has a decision threshold."""
     calibration: SpanCalibration | None
     """From scores to probabilities; None if there was too little to calibrate on."""
     calibrated_on: str
@@ -79,47 +82,61 @@ class CrossFit:
 
 
 def cross_fit(
-    splits: Splits,
-    folder: Path,
-    options: CrossFitOptions = DEFAULT_OPTIONS,
-    log: Callable[[str], None] = quiet,
+    splits: Splits, folder: Path, options: CrossFitOptions = DEFAULT_OPTIONS, log: Callable[[str], None] = quiet
 ) -> CrossFit:
     """Train one model per fold of `splits.weak`, in subfolders of `folder`, and predict each fold with its own model.
 
-    An interrupted training run resumes. `splits.dev` is used for thresholds, and for calibration.
+    An interrupted training run resumes. `splits.dev` is used for thresholds, and for calibration. If the weak documents
+    are stored on disk, what is made from them is, too: the documents of each model as long as it needs them, and all
+    predictions.
     """
-    docs, folds = list(splits.weak or ()), options.folds
-    if folds < 2 or folds > len({doc.text for doc in docs}):
+    docs, folds = splits.weak or (), options.folds
+    fold_of = assign_folds(docs, folds) if folds > 1 else np.zeros(0, dtype=np.int64)
+    if not len(fold_of) or fold_of.max() + 1 < folds:
         raise ConfigError(f"cross-fitting needs at least 2 folds and as many texts as folds (--folds {folds})")
     config = options_config(options)
-    fold_of = assign_folds(docs, folds)
-    predictions: dict[int, Document] = {}
+    keep = partial(_keep, docs)
+    predictions: list[Sequence[Document]] = []
     trained_on, held_out, on_dev = [], [], []
     for fold in range(folds):
         log(f"cross-fitting: model {fold + 1} of {folds}")
-        hidden = fold % FOLDS
-        others = [doc for doc, own in zip(docs, fold_of, strict=True) if own != fold]
-        visible = hide_entries(others, hidden)
-        out, data = folder / str(fold), Splits(visible, None, splits.dev)
-        tagger = train(options.recipe, data, out, config, options.seed, log).tagger
-        numbers = np.flatnonzero(fold_of == fold).tolist()
-        predicted = predict_candidates(tagger, [docs[number] for number in numbers])
-        predictions |= dict(zip(numbers, predicted, strict=True))
+        out, hidden = folder / str(fold), fold % FOLDS
+        others, own = _choose(docs, fold_of != fold), _choose(docs, fold_of == fold)
+        visible = keep(set_complete(hide_entries(others, hidden), False), out / PREPARED)
+        tagger = train(options.recipe, Splits(visible, None, splits.dev), out, config, options.seed, log).tagger
+        predictions.append(keep(predict_candidates(tagger, own), out / PREDICTED, ordered=True))
         if splits.dev:
             on_dev += _compare_with_dev(predict_candidates(tagger, splits.dev), splits.dev, visible)
         else:
-            held_out.append(count_hidden([docs[number] for number in numbers], predicted, hidden))
+            held_out.append(count_hidden(own, predictions[fold], hidden))
             trained_on.append(count_hidden(others, predict_candidates(tagger, others), hidden))
+        shutil.rmtree(out / PREPARED, ignore_errors=True)
     if splits.dev:
         scores, correct = np.array(on_dev, dtype=float).reshape(-1, 2).T
         calibration, calibrated_on = calibrate_spans(scores, correct > 0), "dev"
     else:
         # each document was trained on by all models but one
-        missing = (estimate_missing(reduce(add, trained_on)) or 0.0) / (folds - 1)
-        calibration = calibrate_on_hidden(reduce(add, held_out), missing) if missing else None
+        point = choose_operating_point(reduce(add, trained_on), folds - 1)
+        calibration = calibrate_on_hidden(reduce(add, held_out), point.missing) if point and point.missing else None
         calibrated_on = "hidden names"
-    in_order = [predictions[number] for number in range(len(docs))]
-    return CrossFit(docs, in_order, calibration, calibrated_on if calibration else "nothing")
+    streams = [iter(predicted) for predicted in predictions]
+    in_order = keep((next(streams[fold]) for fold in fold_of.tolist()), folder / PREDICTED, ordered=True)
+    for fold in range(folds):
+        shutil.rmtree(folder / str(fold) / PREDICTED, ignore_errors=True)
+    return CrossFit(in_order, calibration, calibrated_on if calibration else "nothing")
+
+
+def _choose(docs: Sequence[Document], chosen: np.ndarray) -> Sequence[Document]:
+    """The documents that a mask `[documents]` marks."""
+    numbers = np.flatnonzero(chosen)
+    return docs.take(numbers) if isinstance(docs, StoredDocuments) else [docs[number] for number in numbers.tolist()]
+
+
+def _keep(
+    weak: Sequence[Document], docs: Iterable[Document], folder: Path, ordered: bool = False
+) -> Sequence[Document]:
+    """Documents that are made from the weak ones: in memory, or in a folder if those are stored."""
+    return store_documents(docs, folder, weak.key, ordered) if isinstance(weak, StoredDocuments) else list(docs)
 
 
 def options_config(options: CrossFitOptions) -> Config:
@@ -134,17 +151,16 @@ def options_config(options: CrossFitOptions) -> Config:
     return load_config(kind, None, cross_fit_settings(options.recipe))
 
 
-def predict_candidates(tagger: AnyTagger, docs: Sequence[Document]) -> list[Document]:
+def predict_candidates(tagger: AnyTagger, docs: Iterable[Document]) -> Iterator[Document]:
     """Predictions of the model alone, down to the lowest threshold if it has one."""
-    if isinstance(tagger, Tagger):
-        if isinstance(tagger.model.head, HasThreshold):
-            return predict_all(tagger.model, docs)
-        tagger = Tagger(tagger.model)
-    return list(tagger.predict(docs))
+    if not isinstance(tagger, Tagger):
+        return tagger.predict(docs)
+    threshold = LOWEST_THRESHOLD if isinstance(tagger.model.head, HasThreshold) else None
+    return Tagger(tagger.model).predict(docs, threshold=threshold)
 
 
 def _compare_with_dev(
-    predicted: Sequence[Document], dev: Sequence[Document], weak: Sequence[Document]
+    predicted: Iterable[Document], dev: Sequence[Document], weak: Iterable[Document]
 ) -> list[tuple[float, bool]]:
     """Scores of the predictions on dev, and whether each is right; without names that training labels."""
     names = {normalise_space(doc.text[span.start : span.end]) for doc in weak for span in doc.spans}
@@ -163,5 +179,5 @@ def cross_fit_settings(recipe: str = RECIPE, identity: dict[str, Any] | None = N
     ['encoder.name="tiny-en"']
     """
     encoder = ((identity or {}).get("config") or {}).get("encoder") or {}
-    name = [f'encoder.name="{encoder["name"]}"'] if isinstance(encoder.get("name"), str) else []
+    name = string_setting("encoder.name", encoder["name"]) if isinstance(encoder.get("name"), str) else []
     return [*(FEW_NEGATIVES if recipe == RECIPE else ()), *name]

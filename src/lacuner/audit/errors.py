@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lacuner.corpus import read
 from lacuner.data import Document
-from lacuner.errors import ModelFileError
+from lacuner.errors import ModelFileError, explain_damage
 from lacuner.evaluate.calibration import select_complete
 from lacuner.models.storage import load
 from lacuner.models.tagger import Tagger
@@ -95,12 +95,10 @@ def count_weak_names(folder: Path) -> dict[str, Counter[str]]:
     if not path.is_file():
         raise ModelFileError("this run has no weak labels: it is not a run of needle", file=folder)
     names: dict[str, Counter[str]] = {}
-    try:
+    with explain_damage("these are not the completed documents of a run", path):
         for doc in read(path):
             for start, end, label in doc.meta["weak"]:
                 names.setdefault(doc.text[int(start) : int(end)], Counter())[str(label)] += 1
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError("these are not the completed documents of a run", file=path) from error
     return names
 
 

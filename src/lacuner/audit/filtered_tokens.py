@@ -15,7 +15,7 @@ from lacuner.errors import CorpusError, ModelFileError
 from lacuner.models.ragged import offsets_of, run_positions
 from lacuner.reporting.svg import Axes, Figure, LineStyle, Panel, line_style
 from lacuner.techniques.early_learning import smallest_values
-from lacuner.techniques.label_removal import VALUES, text_hashes
+from lacuner.techniques.filtered_tokens import VALUES, text_hashes
 from lacuner.training.identity import sort_documents
 
 SHARES = tuple(0.1 * 2.0**power for power in range(-5, 4))

@@ -11,13 +11,13 @@ import hashlib
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from lacuner.data import Document, Span
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 from lacuner.techniques.label_issues import find_missing, match_labels
 
@@ -25,6 +25,9 @@ Kind = Literal["missing", "wrong_type", "wrong_boundary", "spurious"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MIN_SCORE = 0.05
 """Issues with a lower probability are not listed."""
+MOST_ISSUES = 200_000
+"""Issues that are listed at most, those with the highest scores: they take about 1 KB each."""
+UNLISTED = "label issue that is not among the most probable"
 LABEL_PRECISION = 0.9
 """Assumed share of right labels where nothing is known about it."""
 MAX_EVIDENCE = 4.0
@@ -126,11 +129,80 @@ def new_issue(
     return LabelIssue(id_, kind, doc.id, *span.key, labels, round(score, 6), text, sources, evidence or {})
 
 
+def label_issues(
+    docs: Iterable[Document],
+    predictions: Iterable[Document],
+    *,
+    calibrate: Callable[[np.ndarray], np.ndarray] | None = None,
+    base_rate: float = 0.5,
+    label_precision: float = LABEL_PRECISION,
+    min_score: float = MIN_SCORE,
+    lost: Lost | None = None,
+) -> list[LabelIssue]:
+    """Compare weak labels with the predictions of models that did not train on these documents; likely issues first.
+
+    `predictions` are the same documents in the same order; a span without a score counts as certain. Predictions far
+    below the decision threshold are welcome: a label that the model predicts with a low probability is then told apart
+    from one that it does not predict at all. A prediction that overlaps two labels is ignored: models join neighbouring
+    names more often than annotators split one.
+
+    Arguments:
+        docs: documents with weak labels.
+        predictions: the same documents with predicted spans.
+        calibrate: maps scores `[n]` to probabilities that an unlabeled prediction is an entity (default: itself).
+        base_rate: the share of entities among the predictions for which `calibrate` holds.
+        label_precision: the share of labels that are right, as far as it is known.
+        min_score: lowest probability of a listed issue.
+        lost: counts the issues above `MOST_ISSUES`, which are not listed.
+
+    >>> weak = Document("1", "Mara met Teel.", spans=(Span(0, 4, "PLACE"),))
+    >>> model = Document("1", "Mara met Teel.", spans=(Span(0, 4, "PERSON", 0.9), Span(9, 13, "PERSON", 0.8)))
+    >>> [(issue.kind, issue.text, issue.label) for issue in label_issues([weak], [model])]
+    [('missing', 'Teel', 'PERSON'), ('wrong_type', 'Mara', 'PERSON')]
+    """
+    calibrate = calibrate or (lambda scores: scores)
+    issues: list[LabelIssue] = []
+    seen: set[str] = set()
+    for doc, prediction in zip(docs, predictions, strict=True):
+        if doc.text != prediction.text:
+            raise CorpusError(f"the predictions for document {doc.id!r} belong to another text")
+        if doc.id in seen:
+            raise CorpusError(f"two documents have the id {doc.id!r}: label issues need distinct ids")
+        seen.add(doc.id)
+        if doc.complete:
+            continue
+        missing = find_missing(doc, prediction.spans)
+        scores = np.array([1.0 if span.score is None else span.score for span in missing], dtype=float)
+        for span, score in zip(missing, calibrate(scores).tolist(), strict=True):
+            if score >= min_score:
+                issues.append(new_issue("missing", doc, span, (), score, {"probability": span.score}))
+        for kind, span, label, right, probability in _judge_labels(doc, prediction.spans, calibrate):
+            score = 1 - float(apply_label_prior(np.array([right]), base_rate, label_precision)[0])
+            if score >= min_score:
+                issues.append(new_issue(kind, doc, span, (label,), score, {"probability": probability}))
+        if len(issues) > 2 * MOST_ISSUES:
+            _sort_issues(issues, lost)
+    _sort_issues(issues, lost)
+    return issues
+
+
+def _sort_issues(issues: list[LabelIssue], lost: Lost | None) -> None:
+    """Sort issues by score, in place, and drop those above `MOST_ISSUES`."""
+
+    def rank(issue: LabelIssue) -> tuple[float, float, str, int, str]:  # equal scores: the model's probability decides
+        probability = float(issue.evidence["probability"] or 0.0)
+        return -issue.score, -probability, issue.doc_id, issue.start, issue.id
+
+    issues.sort(key=rank)
+    if lost is not None:
+        lost.count(UNLISTED, max(len(issues) - MOST_ISSUES, 0))
+    del issues[MOST_ISSUES:]
+
+
 class _Judgement(NamedTuple):
     """What the predictions say about one label."""
 
     kind: Kind
-    doc: Document
     span: Span
     """The proposal: the prediction that conflicts with the label, or the label itself."""
     label: Span
@@ -140,82 +212,20 @@ class _Judgement(NamedTuple):
     """The model's probability of the proposal."""
 
 
-def label_issues(
-    docs: Iterable[Document],
-    predictions: Iterable[Document],
-    *,
-    calibrate: Callable[[np.ndarray], np.ndarray] | None = None,
-    base_rate: float = 0.5,
-    label_precision: float = LABEL_PRECISION,
-    min_score: float = MIN_SCORE,
-) -> list[LabelIssue]:
-    """Compare weak labels with the predictions of models that did not train on these documents.
-
-    `predictions` are the same documents in the same order; every span has a score. Predictions far below the decision
-    threshold are welcome: a label that the model predicts with a low probability is then told apart from one that it
-    does not predict at all. A prediction that overlaps two labels is ignored: models join neighbouring names more
-    often than annotators split one.
-
-    Arguments:
-        docs: documents with weak labels.
-        predictions: the same documents with predicted spans.
-        calibrate: maps scores `[n]` to probabilities that an unlabeled prediction is an entity (default: itself).
-        base_rate: the share of entities among the predictions for which `calibrate` holds.
-        label_precision: the share of labels that are right, as far as it is known.
-        min_score: lowest probability of a listed issue.
-
-    >>> weak = Document("1", "Mara met Teel.", spans=(Span(0, 4, "PLACE"),))
-    >>> model = Document("1", "Mara met Teel.", spans=(Span(0, 4, "PERSON", 0.9), Span(9, 13, "PERSON", 0.8)))
-    >>> [(issue.kind, issue.text, issue.label) for issue in label_issues([weak], [model])]
-    [('missing', 'Teel', 'PERSON'), ('wrong_type', 'Mara', 'PERSON')]
-    """
-    calibrate = calibrate or (lambda scores: scores)
-    missing: list[tuple[Document, Span]] = []
-    judged: list[_Judgement] = []
-    seen: set[str] = set()
-    for doc, prediction in zip(docs, predictions, strict=True):
-        if doc.text != prediction.text:
-            raise CorpusError(f"the predictions for document {doc.id!r} belong to another text")
-        if doc.id in seen:
-            raise CorpusError(f"two documents have the id {doc.id!r}: label issues need distinct ids")
-        seen.add(doc.id)
-        if not doc.complete:
-            missing += [(doc, span) for span in find_missing(doc, prediction.spans)]
-            judged += _judge_labels(doc, prediction.spans, calibrate)
-    probs = calibrate(np.array([span.score or 0.0 for _, span in missing], dtype=float))
-    issues = [
-        new_issue("missing", doc, span, (), score, {"probability": span.score})
-        for (doc, span), score in zip(missing, probs.tolist(), strict=True)
-        if score >= min_score
-    ]
-    right = np.array([judgement.right for judgement in judged], dtype=float)
-    wrong = 1 - apply_label_prior(right, base_rate, label_precision)
-    issues += [
-        new_issue(one.kind, one.doc, one.span, (one.label,), score, {"probability": one.probability})
-        for one, score in zip(judged, wrong.tolist(), strict=True)
-        if score >= min_score
-    ]
-    # equal calibrated scores: the model's probability decides
-    raw = {issue.id: float(issue.evidence["probability"] or 0.0) for issue in issues}
-    return sorted(issues, key=lambda issue: (-issue.score, -raw[issue.id], issue.doc_id, issue.start, issue.id))
-
-
 def _judge_labels(
     doc: Document, predicted: Sequence[Span], calibrate: Callable[[np.ndarray], np.ndarray]
-) -> list[_Judgement]:
+) -> Iterator[_Judgement]:
     """One judgement for each label that a reviewer has not confirmed."""
-    judgements = []
     for label, prediction in match_labels(doc.spans, predicted):
         if label.source == "review":
             continue
         score = 0.0 if prediction is None else prediction.score
         prob = 1.0 if score is None else float(calibrate(np.array([score]))[0])
         if prediction is None or prediction.key == label.key:
-            judgements.append(_Judgement("spurious", doc, label, label, prob, score))
+            yield _Judgement("spurious", label, label, prob, score)
         else:
             kind: Kind = "wrong_type" if prediction[:2] == label[:2] else "wrong_boundary"
-            judgements.append(_Judgement(kind, doc, prediction, label, 1 - prob, score))
-    return judgements
+            yield _Judgement(kind, prediction, label, 1 - prob, score)
 
 
 def apply_label_prior(right: np.ndarray, base_rate: float, label_precision: float) -> np.ndarray:

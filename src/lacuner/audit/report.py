@@ -3,7 +3,6 @@
 No text of a corpus is passed to matplotlib: the page shows it.
 """
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from math import isnan
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import atomic_write, write_json
 from lacuner.audit.sampling import SamplingAudit
 from lacuner.audit.sparsity import SamplingOdds, Sparsity, clean_bound, min_words, simulate_worst_case, worst_case
 from lacuner.reporting.html import render_page
@@ -30,9 +29,7 @@ SIMULATED_LENGTHS = (5, 10, 20, 40, 80)
 
 def write_audit(audit: SamplingAudit, out: Path, command: str) -> None:
     """Write `report.html` and `sampling.json`. The same audit gives the same bytes."""
-    text = json.dumps(audit.as_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    with atomic_write(out / "sampling.json") as stream:
-        stream.write(text.encode("utf-8", "surrogatepass"))  # texts may contain lone surrogates
+    write_json(out / "sampling.json", audit.as_json())
     with atomic_write(out / "report.html") as stream:
         stream.write(render_audit(audit, command).encode())
 

@@ -23,7 +23,7 @@ from lacuner.audit.probes import (
 from lacuner.audit.sparsity import SamplingOdds, Sparsity, clean_bound, min_words, sampling_odds, sparsity, worst_case
 from lacuner.config import Config, load_config
 from lacuner.data import Splits
-from lacuner.errors import ConfigError, ModelFileError
+from lacuner.errors import ConfigError, explain_damage
 from lacuner.processes import lock_folder
 from lacuner.recipes import RECIPES
 from lacuner.recipes.negative_sampling import Config as SamplingConfig
@@ -200,11 +200,9 @@ def _train_with_probes(
 def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
     """Read the metrics of all epochs and stages of a run, dev scores rounded."""
     path = run_folder / "metrics.jsonl"
-    try:
+    with explain_damage("these are not the metrics of a run", path):
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
         for row in rows:
             if "dev" in row:
                 row["dev"] = {name: round(value, 5) for name, value in row["dev"].items()}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelFileError("these are not the metrics of a run", file=path) from error
     return rows

@@ -5,6 +5,10 @@ measured: the logit of its label (O where there is none) minus the highest other
 area under the margin (AUM; Pleiss et al., 2020; used for NER by DynClean, 2025). A label that contradicts what the
 model learns from all others has a low margin for many epochs, even if the model memorises it in the end. So labels can
 be judged by the model that was trained on them, which is cheaper than cross-fitting. The scores are not calibrated.
+
+DynClean averages the first three to eight epochs; here it is all epochs of the training, six by default. DynClean also
+finds a threshold, in a second training with a fake class, removes all spans below it, and trains again; here the
+margins only rank label issues for a reviewer.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from torch import Tensor
 
 from lacuner.atomic import atomic_write
 from lacuner.audit.cross_fitting import CrossFit, CrossFitOptions, options_config
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Lost, Splits
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.heads.span import SpanHead, decode_greedily
@@ -48,7 +53,11 @@ def follow_training(
     function of the mean margin. The margins of a finished run are kept; a run that was interrupted starts again,
     because the margins of its first epochs are lost.
     """
-    docs = list(splits.weak or ())
+    docs = splits.weak or ()
+    if isinstance(docs, StoredDocuments):
+        raise ConfigError(
+            "--signal aum keeps the scores of all spans in memory: leave out --stream, or use --no-stream"
+        )
     config = options_config(options)
     run, file = folder / "followed", folder / MARGINS
     tensors = _read_margins(file)
@@ -65,7 +74,7 @@ def follow_training(
         with atomic_write(file) as stream:
             stream.write(save_tensors(tensors))
     assert tensors is not None
-    return CrossFit(docs, _predict(tagger.model, docs, tensors), None, "nothing")
+    return CrossFit(_predict(tagger.model, docs, tensors), None, "nothing")
 
 
 def _read_margins(file: Path) -> dict[str, Tensor] | None:

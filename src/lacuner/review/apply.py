@@ -7,11 +7,13 @@ labeled completely becomes a complete document. All other labels stay as they ar
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.matching.terms import normalise_surface
 from lacuner.audit.issues import normalise_space
-from lacuner.data import Document, Lost, Span, sort_spans
+from lacuner.corpus.intervals import SpanIndex
+from lacuner.data import Document, Lost, sort_spans
 from lacuner.errors import CorpusError
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.review.build import number_equal_ids
@@ -43,6 +45,7 @@ def apply_decisions(docs: Iterable[Document], decisions: Iterable[Decision]) -> 
 
     A decision on a document that is not in the corpus, or has another text there, is an error.
 
+    >>> from lacuner.data import Span
     >>> weak = Document("1", "Mara met Teel.", spans=(Span(9, 13, "PLACE"),))
     >>> edit = Edit("1", text_hash(weak.text), "x", spans=(Span(9, 13, "PERSON", None, SOURCE),))
     >>> [doc] = apply_decisions([weak], [Decision("accept", (edit,), number=1)]).docs
@@ -51,10 +54,11 @@ def apply_decisions(docs: Iterable[Document], decisions: Iterable[Decision]) -> 
     """
     named = number_equal_ids(docs)
     by_id = {doc.id: doc for doc in named}
+    hashes = cache(lambda doc_id: text_hash(by_id[doc_id].text))
     edits: defaultdict[str, list[Edit]] = defaultdict(list)
     for decision, edit in sorted(replay(decisions).current.values(), key=lambda pair: pair[0].number):
         doc = by_id.get(edit.doc_id)
-        if doc is None or text_hash(doc.text) != edit.text_hash:
+        if doc is None or hashes(doc.id) != edit.text_hash:
             problem = "is not in this corpus" if doc is None else "has another text in this corpus"
             raise CorpusError(f"decision {decision.number} is about document {edit.doc_id!r}, which {problem}")
         if any(span.end > len(doc.text) for span in (*edit.spans, *edit.rejected)):
@@ -68,47 +72,64 @@ def apply_decisions(docs: Iterable[Document], decisions: Iterable[Decision]) -> 
 
 def _edit_document(doc: Document, edits: Sequence[Edit], result: Applied) -> Document:
     before = {span.key for span in doc.spans}
-    edited = replace(doc)
+    edited = _EditedDocument(doc, result.lost)
     for edit in edits:
-        if edit.complete:
-            edited = replace(edited, spans=edit.spans, rejected=(), unsure=(), complete=True)
-        else:
-            edited = _edit_spans(edited, edit, result.lost)
-    after = {span.key for span in edited.spans}
-    reviewed = {span.key for span in edited.spans if span.source == SOURCE}
+        edited.apply(edit)
+    new = edited.finish()
+    after = {span.key for span in new.spans}
+    reviewed = {span.key for span in new.spans if span.source == SOURCE}
     result.added += len(after - before)
     result.confirmed += len(reviewed & before)
     result.removed += len(before - after)
-    result.rejected += len(set(edited.rejected) - set(doc.rejected))
-    result.completed += bool(edited.complete and not doc.complete)
-    return edited
+    result.rejected += len(set(new.rejected) - set(doc.rejected))
+    result.completed += bool(new.complete and not doc.complete)
+    return new
 
 
-def _edit_spans(doc: Document, edit: Edit, lost: Lost) -> Document:
-    """One decision: entities replace what overlaps them, ruled-out spans remove the labels with their place."""
-    places = {span[:2] for span in (*edit.rejected, *edit.spans)}
-    kept: list[Span] = []
-    for label in doc.spans:
-        if label[:2] in places:
-            continue  # it was disputed, and is decided now
-        if any(label.overlaps(span) for span in edit.spans):
-            lost.span(doc, label, "label overlaps a reviewed span")
-        else:
-            kept.append(label)
-    rejected = {span[:2]: span for span in doc.rejected if span[:2] not in places}
-    rejected |= {span[:2]: span for span in edit.rejected}
-    unsure = [
-        span
-        for span in doc.unsure
-        if not any(span.overlaps(entity) for entity in edit.spans)
-        and not any(out.start <= span.start and span.end <= out.end for out in edit.rejected)
-    ]
-    return replace(
-        doc,
-        spans=sort_spans([*kept, *edit.spans]),
-        rejected=sort_spans(rejected.values()),
-        unsure=tuple(unsure),
-    )
+class _EditedDocument:
+    """A document on which one decision after the other is applied; each takes time for the spans that it touches."""
+
+    def __init__(self, doc: Document, lost: Lost) -> None:
+        self._doc, self._lost = doc, lost
+        self._labels, self._unsure = SpanIndex(set(doc.spans)), SpanIndex(set(doc.unsure))
+        self._rejected = {span[:2]: span for span in doc.rejected}
+
+    def apply(self, edit: Edit) -> None:
+        """One decision: entities replace what overlaps them, ruled-out spans remove the labels with their place."""
+        if edit.complete:
+            self._doc = replace(self._doc, unsure=(), complete=True)
+            self._labels, self._unsure, self._rejected = SpanIndex(set(edit.spans)), SpanIndex(()), {}
+            return
+        places = {span[:2] for span in (*edit.rejected, *edit.spans)}
+        for span in edit.spans:
+            for label in self._labels.overlapping(*span[:2]):
+                self._labels.remove(label)
+                if label[:2] not in places:  # otherwise it was disputed, and is decided now
+                    self._lost.span(self._doc, label, "label overlaps a reviewed span")
+            for unsure in self._unsure.overlapping(*span[:2]):
+                self._unsure.remove(unsure)
+        for span in edit.rejected:
+            for label in self._labels.overlapping(*span[:2]):
+                if label[:2] == span[:2]:
+                    self._labels.remove(label)
+            for unsure in self._unsure.overlapping(*span[:2]):
+                if span.contains(unsure):
+                    self._unsure.remove(unsure)
+        for place in places:
+            self._rejected.pop(place, None)
+        self._rejected |= {span[:2]: span for span in edit.rejected}
+        for span in edit.spans:
+            self._labels.add(span)
+
+    def finish(self) -> Document:
+        """The document with all decisions."""
+        unsure = set(self._unsure.spans)
+        return replace(
+            self._doc,
+            spans=sort_spans(self._labels.spans),
+            rejected=sort_spans(self._rejected.values()),
+            unsure=tuple(span for span in self._doc.unsure if span in unsure),
+        )
 
 
 def revise_gazetteer(gazetteer: TaggerGazetteer, docs: Sequence[Document]) -> tuple[TaggerGazetteer, int, int]:
@@ -118,6 +139,7 @@ def revise_gazetteer(gazetteer: TaggerGazetteer, docs: Sequence[Document]) -> tu
     in the corpus has the same label. An entry is removed if a reviewer has ruled it out and no occurrence is labeled:
     otherwise the tagger would go on to label it, because matches win over predictions.
 
+    >>> from lacuner.data import Span
     >>> doc = Document("1", "Mara met Teel.", spans=(Span(9, 13, "PER", None, SOURCE),), rejected=(Span(0, 4, ""),))
     >>> revised, added, removed = revise_gazetteer(TaggerGazetteer([Entry("Mara", "PER")]), [doc])
     >>> [entry.surface for entry in revised.entries], added, removed

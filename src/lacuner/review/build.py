@@ -3,7 +3,7 @@
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from lacuner.annotate.gazetteer.entries import Entry
-from lacuner.annotate.intervals import IntervalSet
 from lacuner.annotate.matching.terms import normalise_surface
 from lacuner.audit.issues import LabelIssue, group_issues, new_issue, normalise_space
 from lacuner.corpus import words_of
+from lacuner.corpus.intervals import IntervalSet
+from lacuner.corpus.stored import StoredDocuments, store_documents
 from lacuner.data import Document, Span, labels_of, sort_spans
-from lacuner.review.queue import ReviewQueue, Sentence
+from lacuner.review.queue import ReviewQueue, Sentence, keep_documents, named_documents
 from lacuner.techniques.label_issues import count_unlabeled, find_unlabeled
 
 MAX_ISSUES = 20_000
@@ -29,7 +30,7 @@ PREFILLED = 0.5
 """Probability from which a prediction is pre-filled in a sentence."""
 
 
-def number_equal_ids(docs: Iterable[Document]) -> list[Document]:
+def number_equal_ids(docs: Iterable[Document]) -> Sequence[Document]:
     """The documents with distinct ids: the second document with the id `7` gets the id `7 (2)`.
 
     Several files, or files without ids, may use the same ids. The result depends on the order of the documents only,
@@ -38,16 +39,23 @@ def number_equal_ids(docs: Iterable[Document]) -> list[Document]:
     >>> [doc.id for doc in number_equal_ids([Document("7", "a"), Document("8", "b"), Document("7", "c")])]
     ['7', '8', '7 (2)']
     """
-    docs = list(docs)
-    given = {doc.id for doc in docs}
+    docs = docs if isinstance(docs, StoredDocuments) else list(docs)
+    ids = {doc.id for doc in docs}
+    if len(ids) == len(docs):
+        return docs
+    numbered = _number_ids(docs, ids)
+    if isinstance(docs, StoredDocuments):
+        return store_documents(numbered, docs.folder / "numbered", docs.key, ordered=True)
+    return list(numbered)
+
+
+def _number_ids(docs: Iterable[Document], ids: Collection[str]) -> Iterator[Document]:
     seen: Counter[str] = Counter()
-    numbered = []
     for doc in docs:
         seen[doc.id] += 1
-        while seen[doc.id] > 1 and f"{doc.id} ({seen[doc.id]})" in given:
+        while seen[doc.id] > 1 and f"{doc.id} ({seen[doc.id]})" in ids:
             seen[doc.id] += 1
-        numbered.append(doc if seen[doc.id] == 1 else replace(doc, id=f"{doc.id} ({seen[doc.id]})"))
-    return numbered
+        yield doc if seen[doc.id] == 1 else replace(doc, id=f"{doc.id} ({seen[doc.id]})")
 
 
 def build_queue(
@@ -62,7 +70,8 @@ def build_queue(
 
     The value of a group is its highest probability times the square root of its size: a decision may hold for all equal
     strings, but a frequent string that is hardly ever an entity should not come first. Other occurrences of probable
-    names are added at the end of their group (`find_unpredicted`).
+    names are added at the end of their group (`find_unpredicted`). What comes after the first `MAX_ISSUES` is left out,
+    and counted in `facts` as `unlisted`.
 
     >>> doc = Document("1", "Teel met Mara.", spans=(Span(9, 13, "PER"),))
     >>> queue = build_queue([doc], [new_issue("missing", doc, Span(0, 4, "PER"), (), 0.9)])
@@ -74,11 +83,14 @@ def build_queue(
     others: defaultdict[tuple[str, ...], list[LabelIssue]] = defaultdict(list)
     for issue in find_unpredicted(docs, issues):
         others[issue.group].append(issue)
-    ordered = [issue for group in groups for issue in (*group.issues, *others[group.issues[0].group])][:MAX_ISSUES]
-    sentences = tuple(sentences)
+    ordered = [issue for group in groups for issue in (*group.issues, *others[group.issues[0].group])]
+    facts = dict(facts or {})
+    facts["unlisted"] = facts.get("unlisted", 0) + max(0, len(ordered) - MAX_ISSUES)
+    ordered, sentences = ordered[:MAX_ISSUES], tuple(sentences)
     labels = {*labels_of(docs), *(issue.label for issue in ordered)}
     listed = tuple(_add_evidence(docs, ordered, gazetteer))
-    return ReviewQueue(listed, {doc.id: doc for doc in docs}, sentences, tuple(sorted(labels)), facts or {})
+    kept = keep_documents(docs, named_documents(listed, sentences))
+    return ReviewQueue(listed, kept, sentences, tuple(sorted(labels)), facts)
 
 
 def find_unpredicted(docs: Sequence[Document], issues: Iterable[LabelIssue]) -> list[LabelIssue]:
@@ -98,8 +110,9 @@ def find_unpredicted(docs: Sequence[Document], issues: Iterable[LabelIssue]) -> 
         surface = normalise_space(issue.text)
         if issue.kind == "missing" and issue.score >= max(PROBABLE, names[surface].score if surface in names else 0):
             names[surface] = issue
-    found: list[LabelIssue] = []
-    incomplete = [doc for doc in docs if not doc.complete]
+    further: list[LabelIssue] = []
+    counts: Counter[str] = Counter()
+    incomplete = (doc for doc in docs if not doc.complete)
     for doc, group in groupby(find_unlabeled(incomplete, names), key=lambda occurrence: occurrence[0]):
         closed = IntervalSet([*taken[doc.id], *(span[:2] for span in (*doc.rejected, *doc.unsure))])
         last = 0
@@ -107,9 +120,12 @@ def find_unpredicted(docs: Sequence[Document], issues: Iterable[LabelIssue]) -> 
             name = names.get(normalise_space(doc.text[start:end]))  # None for another apostrophe or dash
             if name is not None and start >= last and not closed.overlaps(start, end):
                 last = end
+                counts[name.id] += 1
+                if counts[name.id] > MAX_ISSUES:  # as many would be listed of this name alone
+                    continue
                 span = Span(start, end, name.label)
-                found.append(new_issue("missing", doc, span, (), name.score / 2, {"probability": 0.0}))
-    return found
+                further.append(new_issue("missing", doc, span, (), name.score / 2, {"probability": 0.0}))
+    return further
 
 
 def _add_evidence(
@@ -128,10 +144,10 @@ def _add_evidence(
                     place = {"document": doc.id, "start": span.start, "end": span.end, "label": span.label}
                     mentions[surface].append(place | ({"source": span.source} if span.source else {}))
     unlabeled = count_unlabeled(docs, surfaces)
-    wanted = {normalise_surface(surface) for surface in surfaces}
+    forms = {normalise_surface(surface) for surface in surfaces}
     entries: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for entry in gazetteer:
-        if (key := normalise_surface(entry.surface)) in wanted:
+        if (key := normalise_surface(entry.surface)) in forms:
             entries[key].add((entry.surface, entry.label))
     for issue in issues:
         surface = normalise_space(issue.text)
@@ -163,37 +179,49 @@ def useful_sentences(
     >>> [sentence.doc_id for sentence in useful_sentences(docs, predicted)]
     ['0', '2', '1']
     """
-    candidates: list[tuple[Document, tuple[Span, ...], dict[str, float]]] = []
-    for doc, prediction in zip(docs, predictions, strict=True):
-        if doc.complete:
-            continue
-        free = [span for span in prediction.spans if not any(span.overlaps(other) for other in doc.spans)]
-        scores = np.array([span.score if span.score is not None else 1.0 for span in free], dtype=float)
-        probs = scores if calibrate is None else calibrate(scores)
-        worth: defaultdict[str, float] = defaultdict(float)
-        for span, prob in zip(free, probs.tolist(), strict=True):
-            worth[normalise_space(doc.text[span.start : span.end])] += 4 * prob * (1 - prob)
-        likely = [span for span, prob in zip(free, probs.tolist(), strict=True) if prob >= PREFILLED]
-        scale = 1 / math.sqrt(max(len(words_of(doc)), 1))
-        candidates.append((doc, sort_spans([*doc.spans, *likely]), {name: w * scale for name, w in worth.items()}))
-    return _select_diverse(candidates, limit)
-
-
-def _select_diverse(
-    candidates: Sequence[tuple[Document, tuple[Span, ...], Mapping[str, float]]], limit: int
-) -> list[Sentence]:
-    """Greedy selection; values only fall while sentences are chosen, so a stale value on the heap is an upper bound."""
+    pairs = zip(docs, predictions, strict=True)
+    values = np.array(
+        [-1.0 if doc.complete else sum(_worth(doc, spans, calibrate)[1].values()) for doc, spans in pairs]
+    )
+    # values only fall while sentences are chosen, so the first value of a sentence is an upper bound
+    by_value = iter([number for number in np.argsort(-values, kind="stable").tolist() if values[number] >= 0])
+    waiting: list[tuple[float, int]] = []
     chosen: Counter[str] = Counter()
-    heap = [(-sum(worth.values()), number) for number, (_, _, worth) in enumerate(candidates)]
-    heapq.heapify(heap)
     sentences: list[Sentence] = []
-    while heap and len(sentences) < limit:
-        _, number = heapq.heappop(heap)
-        doc, spans, worth = candidates[number]
+    next_number = _push_next(waiting, by_value, values)
+    while waiting and len(sentences) < limit:
+        _, number = heapq.heappop(waiting)
+        if number == next_number:
+            next_number = _push_next(waiting, by_value, values)
+        spans, worth = _worth(docs[number], predictions[number], calibrate)
         value = sum(w * 0.5 ** chosen[name] for name, w in worth.items())
-        if heap and value < -heap[0][0]:
-            heapq.heappush(heap, (-value, number))
+        if waiting and value < -waiting[0][0]:
+            heapq.heappush(waiting, (-value, number))
             continue
         chosen.update(worth.keys())
-        sentences.append(Sentence(doc.id, round(value, 6), spans))
+        sentences.append(Sentence(docs[number].id, round(value, 6), spans))
     return sentences
+
+
+def _push_next(waiting: list[tuple[float, int]], by_value: Iterator[int], values: np.ndarray) -> int | None:
+    """Move a sentence to those that wait on the heap; returns its number."""
+    number = next(by_value, None)
+    if number is not None:
+        heapq.heappush(waiting, (-float(values[number]), number))
+    return number
+
+
+def _worth(
+    doc: Document, prediction: Document, calibrate: Callable[[np.ndarray], np.ndarray] | None
+) -> tuple[tuple[Span, ...], dict[str, float]]:
+    """What a sentence is pre-filled with, and what labeling it is worth, by surface string."""
+    labeled = IntervalSet(span[:2] for span in doc.spans)
+    free = [span for span in prediction.spans if not labeled.overlaps(*span[:2])]
+    scores = np.array([span.score if span.score is not None else 1.0 for span in free], dtype=float)
+    probs = (scores if calibrate is None else calibrate(scores)).tolist()
+    worth: defaultdict[str, float] = defaultdict(float)
+    for span, prob in zip(free, probs, strict=True):
+        worth[normalise_space(doc.text[span.start : span.end])] += 4 * prob * (1 - prob)
+    likely = [span for span, prob in zip(free, probs, strict=True) if prob >= PREFILLED]
+    scale = 1 / math.sqrt(max(len(words_of(doc)), 1))
+    return sort_spans([*doc.spans, *likely]), {name: value * scale for name, value in worth.items()}

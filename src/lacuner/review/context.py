@@ -102,7 +102,16 @@ def _excerpt(row: dict[str, Any], docs: Mapping[str, Document]) -> dict[str, str
     doc, start, end = docs.get(row.get("document", "")), row.get("start"), row.get("end")
     if doc is None or not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= len(doc.text):
         return None
+    return excerpt(doc, start, end, str(row.get("label", "")))
+
+
+def excerpt(doc: Document, start: int, end: int, label: str = "") -> dict[str, str]:
+    """A span with a little of the text around it.
+
+    >>> excerpt(Document("1", "Mara left Halden."), 10, 16)
+    {'before': 'Mara left ', 'text': 'Halden', 'after': '.', 'label': ''}
+    """
     first, last = max(0, start - _MENTION_CONTEXT), min(len(doc.text), end + _MENTION_CONTEXT)
     before, after = "…" * (first > 0) + doc.text[first:start], doc.text[end:last] + "…" * (last < len(doc.text))
-    text, label = doc.text[start : min(end, start + _MAX_VALUE)], str(row.get("label", ""))
+    text = doc.text[start : min(end, start + _MAX_VALUE)]
     return {name: show(t) for name, t in {"before": before, "text": text, "after": after, "label": label}.items()}

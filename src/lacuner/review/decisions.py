@@ -41,6 +41,16 @@ def text_hash(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
+def confirmed(span: Span) -> Span:
+    """A span as an entity that a reviewer has confirmed."""
+    return Span(*span.key, None, SOURCE)
+
+
+def ruled_out(span: Span) -> Span:
+    """A span whose place a reviewer has ruled out for every type."""
+    return Span(span.start, span.end, "", None, SOURCE)
+
+
 @dataclass(frozen=True)
 class Edit:
     """What a decision changes in one document."""

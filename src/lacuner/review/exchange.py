@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from lacuner.audit.issues import LabelIssue, new_issue
+from lacuner.corpus.intervals import DisjointIntervals
 from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.errors import CorpusError
-from lacuner.review.decisions import SOURCE, Decision, Edit, ReviewState, sentence_target, text_hash
+from lacuner.review.decisions import Decision, Edit, ReviewState, confirmed, ruled_out, sentence_target, text_hash
 from lacuner.review.queue import ReviewQueue
 
 PREFILLED = 0.5
@@ -64,28 +65,25 @@ def decisions_from(queue: ReviewQueue, annotated: Iterable[Document], lost: Lost
     annotator may not have looked at them. `lost` counts documents and spans that lead to no decision.
     """
     by_text = {doc.text: doc for doc in queue.documents.values()}
-    issues: dict[str, list[LabelIssue]] = {}
-    for issue in queue.issues:
-        issues.setdefault(issue.doc_id, []).append(issue)
     prefilled = {doc.id: {span.key for span in doc.spans} for doc in documents_to_annotate(queue, ReviewState())}
     decisions = []
-    for found in annotated:
-        doc = queue.documents.get(found.id)
-        doc = doc if doc is not None and doc.text == found.text else by_text.get(found.text)
+    for annotated_doc in annotated:
+        doc = queue.documents.get(annotated_doc.id)
+        doc = doc if doc is not None and doc.text == annotated_doc.text else by_text.get(annotated_doc.text)
         if doc is None:
-            raise CorpusError(f"document {found.id!r} is not in this queue: no document there has its text")
-        if found.complete:
-            decisions.append(queue.label_sentence(doc.id, _without_overlaps(found, lost), reviewer))
+            raise CorpusError(f"document {annotated_doc.id!r} is not in this queue: no document there has its text")
+        if annotated_doc.complete:
+            decisions.append(queue.label_sentence(doc.id, _without_overlaps(annotated_doc, lost), reviewer))
             continue
         known = {span.key for span in doc.spans} | prefilled.get(doc.id, set())
-        new = [span for span in found.spans if span.key not in known]
+        new = [span for span in annotated_doc.spans if span.key not in known]
         old = {span.key for span in doc.rejected}
-        rejected = [span for span in found.rejected if span.key not in old]
+        rejected = [span for span in annotated_doc.rejected if span.key not in old]
         if not new and not rejected:
             lost.count("document without a decision: it is not complete, and nothing was added or rejected")
         for is_entity, spans in ((True, new), (False, rejected)):
             for span in spans:
-                at_place = [issue for issue in issues.get(doc.id, ()) if (issue.start, issue.end) == span[:2]]
+                at_place = [issue for issue in queue.by_document.get(doc.id, ()) if issue.span[:2] == span[:2]]
                 decision = _decide_span(queue, doc, span, is_entity, at_place)
                 decisions.append(replace(decision, reviewer=reviewer))
     return decisions
@@ -103,8 +101,7 @@ def _decide_span(
         return queue.decide(spurious.id, "accept")
     queue.check_spans(doc, [span] if is_entity else [])
     issue = new_issue("missing", doc, span, (), 1.0)
-    entity, out = Span(*span.key, None, SOURCE), Span(span.start, span.end, "", None, SOURCE)
-    spans, rejected = ((entity,), ()) if is_entity else ((), (out,))
+    spans, rejected = ((confirmed(span),), ()) if is_entity else ((), (ruled_out(span),))
     edit = Edit(doc.id, text_hash(doc.text), issue.id, spans, rejected)
     return Decision("accept" if is_entity else "reject", (edit,))
 
@@ -112,9 +109,11 @@ def _decide_span(
 def _without_overlaps(doc: Document, lost: Lost) -> list[Span]:
     """The spans of a document, the longest where they overlap: a decision has no overlapping entities."""
     kept: list[Span] = []
+    taken = DisjointIntervals()
     for span in sorted(doc.spans, key=lambda span: (span.start - span.end, span.start)):
-        if any(span.overlaps(other) for other in kept):
+        if taken.first_overlap(*span[:2]):
             lost.span(doc, span, "span overlaps a longer one")
         else:
             kept.append(span)
+            taken.add(*span[:2])
     return kept

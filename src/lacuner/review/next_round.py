@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -18,7 +19,7 @@ from lacuner.review.queue import DOCUMENTS, FOLDER
 Command = list[str]
 """A command without the name of the program: `["train", "--weak", ...]`."""
 REVIEWED = "reviewed.jsonl"
-_MAX_LINE = 300
+_MAX_LINE, _MAX_LINES = 300, 15
 
 
 def describe_inputs(
@@ -47,9 +48,8 @@ def plan_round(run: Path, inputs: Mapping[str, Any]) -> list[Command]:
     'train --weak runs/a-2/review/reviewed.jsonl --out runs/a-3'
     """
     weak, reading = _strings(inputs.get("weak")), _strings(inputs.get("arguments"))
-    if not weak or not all(
-        Path(path).exists() for path in weak
-    ):  # they have moved, or came from a pipe; the queue has the same documents
+    if not weak or not all(Path(path).exists() for path in weak):
+        # they have moved, or came from a pipe; the queue has the same documents
         weak, reading = [str(run / FOLDER / DOCUMENTS)], []
     reviewed, following = str(run / FOLDER / REVIEWED), str(next_folder(run))
     options = ["--dev", _relative(str(inputs["dev"]))] if inputs.get("dev") else []
@@ -106,7 +106,7 @@ class NextRound:
     run by `program`; `-P` keeps Python from importing modules of the current folder. They end with this process.
 
     >>> NextRound(lambda: []).progress()
-    {'state': 'not started', 'command': 0, 'commands': 0, 'line': ''}
+    {'state': 'not started', 'command': 0, 'commands': 0, 'line': '', 'output': []}
     """
 
     def __init__(
@@ -115,7 +115,8 @@ class NextRound:
         self._plan, self._program = plan, list(program)
         self._commands: list[Command] = []
         self._state: Literal["not started", "running", "finished", "failed", "stopped"] = "not started"
-        self._number, self._line = 0, ""
+        self._number = 0
+        self._output: deque[str] = deque(maxlen=_MAX_LINES)
         self._child: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
 
@@ -123,7 +124,8 @@ class NextRound:
         """Run the commands, unless they are running."""
         if self._state != "running":
             self._commands = list(self._plan())
-            self._state, self._number, self._line = "running", 0, ""
+            self._state, self._number = "running", 0
+            self._output.clear()
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 
@@ -132,9 +134,10 @@ class NextRound:
         return self._commands if self._state in ("running", "finished") else list(self._plan())
 
     def progress(self) -> dict[str, Any]:
-        """State, number of the command that is running, and the last line that it printed."""
+        """State, number of the command that is running, the last line that it printed, and the last lines of all."""
         facts = {"state": self._state, "command": self._number, "commands": len(self._commands)}
-        return facts | {"line": self._line}
+        output = self._output.copy()
+        return facts | {"line": output[-1].strip() if output else "", "output": list(output)}
 
     def stop(self) -> None:
         """End the commands."""
@@ -165,5 +168,5 @@ class NextRound:
                 child.terminate()
             for line in child.stdout or ():
                 if line.strip():
-                    self._line = line.strip()[:_MAX_LINE]
+                    self._output.append(line.rstrip()[:_MAX_LINE])
         return child.returncode == 0

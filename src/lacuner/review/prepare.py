@@ -9,10 +9,10 @@ from typing import Any
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.cross_fitting import DEFAULT_OPTIONS, CrossFitOptions, cross_fit
-from lacuner.audit.issues import label_issues
+from lacuner.audit.issues import UNLISTED, label_issues
 from lacuner.audit.training_dynamics import follow_training
 from lacuner.corpus.jsonl import as_line
-from lacuner.data import Document, Splits
+from lacuner.data import Document, Lost, Splits
 from lacuner.review.build import build_queue, number_equal_ids, useful_sentences
 from lacuner.review.queue import ReviewQueue, make_review_folder, save_queue
 from lacuner.training.run_folder import quiet
@@ -41,8 +41,12 @@ def prepare_review(
     curve = fit.calibration
     base_rate = 0.5 if curve is None else curve.base_rate
     precision = options.label_precision
-    issues = label_issues(weak, fit.predictions, calibrate=curve, base_rate=base_rate, label_precision=precision)
+    lost = Lost()
+    issues = label_issues(
+        weak, fit.predictions, calibrate=curve, base_rate=base_rate, label_precision=precision, lost=lost
+    )
     facts = {
+        "documents": len(weak),
         "recipe": options.recipe,
         "folds": options.folds,
         "seed": options.seed,
@@ -51,10 +55,11 @@ def prepare_review(
         "calibrated_on": fit.calibrated_on,
         "calibration": None if curve is None else curve.as_json(),
         "inputs": dict(inputs or {}),
+        "unlisted": lost.counts[UNLISTED],
     }
     sentences = useful_sentences(weak, fit.predictions, curve)
     queue = build_queue(weak, issues, sentences, gazetteer=gazetteer, facts=facts)
-    save_queue(queue, run_folder)
+    save_queue(queue, run_folder, weak)
     return queue
 
 

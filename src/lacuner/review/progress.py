@@ -52,7 +52,7 @@ class Precision:
 
 
 def judged_decisions(state: ReviewState) -> list[Decision]:
-    """Decisions that say whether an issue was real, in order, without those that were undone or decided anew.
+    """Decisions that say whether an issue was real, in order, without those that were undone or decided again.
 
     A decision on all equal strings is one judgement: the reviewer looked once.
     """

@@ -7,24 +7,26 @@ written last, has the labels and how the queue was made. The decisions are in `d
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import write_json, write_json_lines
 from lacuner.audit.issues import LabelIssue, parse_issue
 from lacuner.corpus import read, write
 from lacuner.data import Document, Span, sort_spans
-from lacuner.errors import ConfigError, CorpusError
-from lacuner.review.decisions import SOURCE, Action, Decision, DecisionLog, Edit, text_hash
+from lacuner.errors import ConfigError, CorpusError, explain_damage
+from lacuner.review.decisions import Action, Decision, DecisionLog, Edit, confirmed, ruled_out, text_hash
 
 T = TypeVar("T")
 
 FOLDER = "review"
 FORMAT = 1
+MOST_DOCUMENTS = 200_000
+"""Documents that a queue keeps in memory beside those that it names."""
 FACTS, ISSUES, SENTENCES, DOCUMENTS = "queue.json", "queue.jsonl", "sentences.jsonl", "documents.jsonl"
 DECISIONS = "decisions.jsonl"
 
@@ -57,7 +59,7 @@ class ReviewQueue:
     issues: tuple[LabelIssue, ...]
     """In the order of review."""
     documents: Mapping[str, Document]
-    """By id, with the weak labels."""
+    """By id, with the weak labels: those that issues and sentences name, and of the others at most `MOST_DOCUMENTS`."""
     sentences: tuple[Sentence, ...] = ()
     """The next sentences to label completely, most useful first; or a random sample."""
     labels: tuple[str, ...] = ()
@@ -77,6 +79,14 @@ class ReviewQueue:
         for issue in self.issues:
             groups.setdefault(issue.group, []).append(issue)
         return groups
+
+    @cached_property
+    def by_document(self) -> dict[str, list[LabelIssue]]:
+        """Issues by the id of their document."""
+        issues: dict[str, list[LabelIssue]] = {}
+        for issue in self.issues:
+            issues.setdefault(issue.doc_id, []).append(issue)
+        return issues
 
     def equal_issues(self, issue_id: str) -> list[LabelIssue]:
         """The issue and all others of its group."""
@@ -139,10 +149,8 @@ class ReviewQueue:
         self.check_spans(doc, spans)
         if any(a.overlaps(b) for a, b in pairwise(spans)):
             raise ConfigError("two entities of the sentence overlap")
-        spans = tuple(Span(*span.key, None, SOURCE) for span in spans)
-        return Decision(
-            "label_sentence", (Edit(doc_id, text_hash(doc.text), None, spans, (), True),), reviewer=reviewer
-        )
+        edit = Edit(doc_id, text_hash(doc.text), None, tuple(map(confirmed, spans)), (), True)
+        return Decision("label_sentence", (edit,), reviewer=reviewer)
 
     def skip_sentence(self, doc_id: str, reviewer: str = "") -> Decision:
         """A decision not to label a document, ready for `DecisionLog.append`."""
@@ -175,8 +183,7 @@ def _fits(doc: Document, span: Span, model_doc: Document, model: Span | None) ->
 
 def _outcome(issue: LabelIssue, action: Action, changed: Span | None) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """The entities and the ruled-out spans that follow from a decision."""
-    proposed = (Span(issue.start, issue.end, issue.label, None, SOURCE),)
-    current = tuple(Span(*span.key, None, SOURCE) for span in issue.current)
+    proposed, current = (confirmed(issue.span),), tuple(map(confirmed, issue.current))
     spans: tuple[Span, ...] = ()
     wrong: tuple[Span, ...] = ()
     if action == "accept":
@@ -184,11 +191,11 @@ def _outcome(issue: LabelIssue, action: Action, changed: Span | None) -> tuple[t
     elif action == "reject":
         spans, wrong = current, proposed
     elif action == "change":
-        spans = () if changed is None else (Span(*changed.key, None, SOURCE),)
+        spans = () if changed is None else (confirmed(changed),)
         wrong = (*proposed, *current)
     # an empty label rules out every type; a span with the place of an entity needs no ruling out
     places = {span[:2] for span in spans}
-    rejected = {span[:2]: Span(span.start, span.end, "", None, SOURCE) for span in wrong}
+    rejected = {span[:2]: ruled_out(span) for span in wrong}
     return spans, tuple(span for place, span in sorted(rejected.items()) if place not in places)
 
 
@@ -197,8 +204,25 @@ def decision_log(run_folder: Path) -> DecisionLog:
     return DecisionLog(run_folder / FOLDER / DECISIONS)
 
 
-def save_queue(queue: ReviewQueue, run_folder: Path) -> Path:
+def named_documents(issues: Iterable[LabelIssue], sentences: Iterable[Sentence]) -> set[str]:
+    """The ids of the documents that are shown: of issues, of the mentions that are their evidence, and of sentences."""
+    ids = {sentence.doc_id for sentence in sentences}
+    for issue in issues:
+        mentions = issue.evidence.get("mentions")
+        rows = mentions if isinstance(mentions, list) else []
+        ids |= {issue.doc_id, *(str(row.get("document")) for row in rows if isinstance(row, dict))}
+    return ids
+
+
+def keep_documents(docs: Iterable[Document], named: Collection[str]) -> dict[str, Document]:
+    """The documents, by id, that a queue keeps in memory."""
+    return {doc.id: doc for number, doc in enumerate(docs) if number < MOST_DOCUMENTS or doc.id in named}
+
+
+def save_queue(queue: ReviewQueue, run_folder: Path, docs: Iterable[Document] | None = None) -> Path:
     """Write a queue into a run folder, beside the decisions that are there; returns its folder.
+
+    `docs` are all documents of the corpus, if the queue does not have all of them.
 
     >>> import tempfile
     >>> run = Path(tempfile.mkdtemp())
@@ -209,13 +233,12 @@ def save_queue(queue: ReviewQueue, run_folder: Path) -> Path:
     """
     folder = make_review_folder(run_folder)
     (folder / FACTS).unlink(missing_ok=True)  # a queue without it is not complete
-    _write_rows(folder / ISSUES, (issue.as_json() for issue in queue.issues))
-    _write_rows(folder / SENTENCES, map(_sentence_json, queue.sentences))
-    write(queue.documents.values(), folder / DOCUMENTS)
+    write_json_lines(folder / ISSUES, (issue.as_json() for issue in queue.issues), private=True)
+    write_json_lines(folder / SENTENCES, map(_sentence_json, queue.sentences), private=True)
+    write(queue.documents.values() if docs is None else docs, folder / DOCUMENTS)
     (folder / DOCUMENTS).chmod(0o600)
-    with atomic_write(folder / FACTS, private=True) as stream:
-        facts = {"format": FORMAT, "labels": queue.labels, "facts": dict(queue.facts)}
-        stream.write((json.dumps(facts, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass"))
+    facts = {"format": FORMAT, "labels": queue.labels, "facts": dict(queue.facts)}
+    write_json(folder / FACTS, facts, private=True)
     return folder
 
 
@@ -234,16 +257,14 @@ def open_queue(run_folder: Path) -> ReviewQueue:
     folder = run_folder / FOLDER
     if not (folder / FACTS).is_file():
         raise ConfigError("there is no review queue in this run: run `lacuner audit issues` first", file=run_folder)
-    try:
+    with explain_damage("not a review queue: run `lacuner audit issues` again", folder / FACTS, CorpusError):
         header = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         labels, facts = tuple(header["labels"]), header["facts"]
         if header["format"] != FORMAT or not all(isinstance(label, str) for label in labels):
             raise ValueError("of another version")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CorpusError("not a review queue: run `lacuner audit issues` again", file=folder / FACTS) from error
     issues = tuple(_read_rows(folder / ISSUES, parse_issue))
     sentences = tuple(_read_rows(folder / SENTENCES, _parse_sentence))
-    documents = {doc.id: doc for doc in read(folder / DOCUMENTS)}
+    documents = keep_documents(read(folder / DOCUMENTS), named_documents(issues, sentences))
     named = {issue.doc_id for issue in issues} | {sentence.doc_id for sentence in sentences}
     unknown = named - documents.keys()
     if unknown:
@@ -268,12 +289,6 @@ def _parse_sentence(row: Mapping[str, Any]) -> Sentence:
     return Sentence(row["document"], float(row["score"]), spans, row.get("stratum"))
 
 
-def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    with atomic_write(path, private=True) as stream:
-        for row in rows:
-            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
-
-
 def _read_rows(path: Path, parse: Callable[[Any], T]) -> Iterator[T]:
     try:
         lines = path.read_bytes().split(b"\n")
@@ -281,7 +296,6 @@ def _read_rows(path: Path, parse: Callable[[Any], T]) -> Iterator[T]:
         raise CorpusError(f"cannot read this file: {error.strerror}", file=path) from error
     for number, line in enumerate(lines, 1):
         if line.strip():
-            try:
-                yield parse(json.loads(line.decode("utf-8", "surrogatepass")))
-            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-                raise CorpusError("this line is not part of a review queue", file=path, line=number) from error
+            with explain_damage("this line is not part of a review queue", path, CorpusError, number):
+                row = parse(json.loads(line.decode("utf-8", "surrogatepass")))
+            yield row

@@ -86,6 +86,8 @@ def _api_route(answer: Callable[[Review, Row], Answer], review: Review) -> Calla
             row = json.loads(await request.body())
             if not isinstance(row, dict):
                 raise ConfigError("a request must be a JSON object")
+            if row.get("queue") not in (None, review.session.fingerprint):  # its numbers mean something else here
+                return JSONResponse({"error": "this page shows another queue: load it again"}, 410)
             return JSONResponse(answer(review, row))
         except (ValueError, RecursionError):
             return JSONResponse({"error": "this request is not JSON"}, 400)
@@ -109,23 +111,26 @@ def answer_summary(review: Review, row: Row) -> Answer:
 
 def answer_issue(review: Review, row: Row) -> Answer:
     """An issue by id (`at`), the next one after or the previous one before an issue, or the first one."""
-    session, wanted = review.session, parse_filter(row.get("filter", {}), review.session)
+    session, issue_filter = review.session, parse_filter(row.get("filter", {}), review.session)
     at, after, before = (_text(row, name) for name in ("at", "after", "before"))
-    known = session.queue.by_id.get(at) if at is not None else None
-    found = known or session.find_issue(wanted, after or before, -1 if before is not None else 1)
+    session.read_state()
+    issue = session.queue.by_id.get(at) if at is not None else None
+    if issue is not None and session.status_of(issue.id) == "settled" and issue_filter.status != "settled":
+        issue, after = None, at  # nothing is left to decide there
+    issue = issue or session.find_issue(issue_filter, after or before, -1 if before is not None else 1)
     context = min(_number(row, "context") or CONTEXT, MAX_CONTEXT)
-    return _with_summary(review, issue=None if found is None else session.issue_view(found, context))
+    return _with_summary(review, issue=None if issue is None else session.issue_view(issue, context))
 
 
 def answer_decide(review: Review, row: Row) -> Answer:
     """Decide an issue; answers with the next one, so that the page can move on at once."""
-    session, wanted = review.session, parse_filter(row.get("filter", {}), review.session)
+    session, issue_filter = review.session, parse_filter(row.get("filter", {}), review.session)
     issue = session.queue.issue(_text(row, "issue") or "")
     span = None if row.get("span") is None else _span(row["span"], session)
     everywhere, reviewer = row.get("everywhere") is True, _text(row, "tab") or ""
     decision = session.queue.decide(issue.id, _action(row), span=span, everywhere=everywhere, reviewer=reviewer)
     decision = session.decide(decision, _number(row, "expected"))
-    following = session.find_issue(wanted, issue.id)
+    following = session.find_issue(issue_filter, issue.id)
     view = None if following is None else session.issue_view(following)
     return _with_summary(review, issue=view, number=decision.number, decided=len(decision.edits))
 
@@ -181,7 +186,7 @@ def answer_round(review: Review, row: Row) -> Answer:
     if row.get("start") is True:
         following.start()
     progress = following.progress()
-    progress["line"] = show(progress["line"])
+    progress |= {"line": show(progress["line"]), "output": [show(line) for line in progress["output"]]}
     commands = format_commands(following.commands())
     return _with_summary(review, commands=[show(command) for command in commands], progress=progress)
 
@@ -263,7 +268,7 @@ def open_address(folder: Path, host: str, port: int | None, allow_remote: bool =
     last = stored.get("port")
     listener: socket.socket | None = None
     if port is None and type(last) is int and 1024 <= last <= 65535:
-        with suppress(ConfigError):  # somebody else has it now
+        with suppress(ConfigError):  # another program has it now
             listener = listen(host, last, allow_remote=allow_remote)
     listener = listener or listen(host, port or 0, allow_remote=allow_remote)
     address = Address(listener, token, host)
@@ -278,11 +283,8 @@ def write_link(address: Address, folder: Path) -> Path:
     A browser gets the name of this file on its command line, where other users of the machine can read it, and not the
     token.
     """
-    path = folder / "open.html"
-    url = address.url
-    html = (
-        f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}"><title>Review</title>'
-    )
+    path, url = folder / "open.html", address.url
+    head = f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}"><title>Review</title>'
     with atomic_write(path, private=True) as stream:
-        stream.write(f'{html}<a href="{url}">Review</a>\n'.encode())
+        stream.write(f'<!doctype html>{head}<a href="{url}">Review</a>\n'.encode())
     return path

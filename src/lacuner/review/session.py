@@ -8,16 +8,18 @@ not overwritten.
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from lacuner.audit.issues import KINDS, LabelIssue, normalise_space
+from lacuner.corpus.intervals import DisjointIntervals, IntervalSet
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, LacunerError
-from lacuner.review.context import CONTEXT, labels_in, show, show_evidence, text_window
-from lacuner.review.decisions import Decision, DecisionLog, Edit, ReviewState, replay, sentence_target
+from lacuner.review.context import CONTEXT, excerpt, labels_in, show, show_evidence, text_window
+from lacuner.review.decisions import Decision, DecisionLog, Edit, ReviewState, replay, sentence_target, text_hash
 from lacuner.review.progress import RECENT, is_exhausted, judged_decisions, measure_precision
 from lacuner.review.queue import ReviewQueue, Sentence
 
@@ -25,6 +27,8 @@ Status = Literal["open", "skipped", "decided", "settled"]
 """`settled`: nothing is left to decide, because of a decision on something else in the same document."""
 MAX_SENTENCE = 20_000
 """Characters of the longest document that can be labeled as a whole in the page."""
+MAX_OTHERS = 5
+"""Equal strings that are shown beside an issue, because a decision may hold for them as well."""
 
 
 class ConflictError(LacunerError):
@@ -65,11 +69,17 @@ class ReviewSession:
         """Documents that cannot be labeled as a whole in the page."""
         self._position = {issue.id: i for i, issue in enumerate(queue.issues)}
         self._totals = _count_facets(queue.issues)
-        self._by_document: defaultdict[str, list[LabelIssue]] = defaultdict(list)
-        for issue in queue.issues:
-            self._by_document[issue.doc_id].append(issue)
+        self.fingerprint = self._hash_numbers()
+        """Identifies the numbers by which the page refers to this queue."""
         self._state, self._seen = ReviewState(), 0
         self._settled: set[str] = set()
+
+    def _hash_numbers(self) -> str:
+        sentences = [
+            (sentence.doc_id, text_hash(self.queue.document(sentence.doc_id).text)) for sentence in self.sentences
+        ]
+        numbered = [self.queue.labels, self.sources, [issue.id for issue in self.queue.issues], sentences]
+        return text_hash(json.dumps(numbered))
 
     def read_state(self) -> ReviewState:
         """What counts now, decisions of other processes included."""
@@ -94,31 +104,31 @@ class ReviewSession:
         for _, edit in self._state.current.values():
             edits[edit.doc_id].append(edit)
         for doc_id in doc_ids:
-            for issue in self._by_document[doc_id]:
+            for issue in self.queue.by_document.get(doc_id, ()):
                 self._settled.discard(issue.id)
                 if any(edit.target != issue.id and _settles(edit, issue) for edit in edits[doc_id]):
                     self._settled.add(issue.id)
 
     def status_of(self, target: str) -> Status:
         """Whether an issue or sentence is open, skipped, decided or settled."""
-        found = self._state.current.get(target)
-        if found is None:
+        current = self._state.current.get(target)
+        if current is None:
             return "settled" if target in self._settled else "open"
-        return "skipped" if found[0].action == "skip" else "decided"
+        return "skipped" if current[0].action == "skip" else "decided"
 
-    def find_issue(self, wanted: Filter, start: str | None = None, step: int = 1) -> LabelIssue | None:
+    def find_issue(self, issue_filter: Filter, start: str | None = None, step: int = 1) -> LabelIssue | None:
         """The next matching issue after (or, with `step` -1, before) the issue `start`; the search wraps around."""
         self.read_state()
         issues = self.queue.issues
-        needle = normalise_space(wanted.search).casefold()
+        needle = normalise_space(issue_filter.search).casefold()
         in_text: dict[str, bool] = {}
 
         def matches(issue: LabelIssue) -> bool:
-            if self.status_of(issue.id) != wanted.status or wanted.kind not in (None, issue.kind):
+            if self.status_of(issue.id) != issue_filter.status or issue_filter.kind not in (None, issue.kind):
                 return False
-            if wanted.source is not None and wanted.source not in issue.sources:
+            if issue_filter.source is not None and issue_filter.source not in issue.sources:
                 return False
-            if wanted.label is not None and wanted.label not in _labels_of(issue):
+            if issue_filter.label is not None and issue_filter.label not in _labels_of(issue):
                 return False
             if issue.doc_id not in in_text:
                 text = self.queue.document(issue.doc_id).text if needle else ""
@@ -177,7 +187,10 @@ class ReviewSession:
         labels = self.queue.labels
         sentences = [self.status_of(sentence_target(sentence.doc_id)) for sentence in self.sentences]
         return {
+            "queue": self.fingerprint,
             "version": max(state.decisions, default=0),
+            "latest": None if (latest := state.last()) is None else latest.number,
+            "sample": "sample" in self.queue.facts,
             "issues": len(self.queue.issues),
             **{status: len(issues) for status, issues in closed.items()},
             "kinds": [(kind, open_counts["kind"].get(kind, 0)) for kind in KINDS if kind in self._totals["kind"]],
@@ -187,7 +200,7 @@ class ReviewSession:
             "recent": measure_precision(judged[-RECENT:]).as_json(),
             "exhausted": is_exhausted(judged),
             "sentences": len(self.sentences),
-            "sentences_left_out": len(self.queue.sentences) - len(self.sentences),
+            "sentences_left_out": self.too_long,
             "sentences_labeled": sentences.count("decided"),
             "sentences_skipped": sentences.count("skipped"),
         }
@@ -198,7 +211,8 @@ class ReviewSession:
         doc = self.queue.document(issue.doc_id)
         places = [issue.span, *issue.current]
         window = text_window(doc, min(s.start for s in places), max(s.end for s in places), context)
-        equal = self.queue.equal_issues(issue.id)
+        equal = [other for other in self.queue.equal_issues(issue.id) if self.status_of(other.id) == "open"]
+        others = [other for other in equal if other is not issue]
         around = [span for span in labels_in(doc, self._labels_now(doc), window) if span not in issue.current]
         return {
             "id": issue.id,
@@ -212,18 +226,21 @@ class ReviewSession:
             "evidence": show_evidence(issue.evidence, self.queue.documents, (doc.id, issue.start)),
             "window": window,
             "labels": [self.span_json(span) for span in around],
-            "equal": sum(self.status_of(other.id) == "open" for other in equal if other is not issue) + 1,
+            "equal": len(others) + 1,
+            "others": [excerpt(self.queue.document(o.doc_id), o.start, o.end) for o in others[:MAX_OTHERS]],
             "decision": self._decision_json(issue.id),
+            "settled": self.status_of(issue.id) == "settled",
         }
 
     def sentence_view(self, number: int) -> dict[str, Any]:
         """A sentence as the page shows it, with the spans to start from: those decided before, or the model's."""
         sentence = self.sentences[number]
         doc = self.queue.document(sentence.doc_id)
-        found = self.read_state().current.get(sentence_target(doc.id))
-        is_labeled = found is not None and found[0].action == "label_sentence"
-        edits = [edit for _, edit in self._state.current.values() if edit.doc_id == doc.id]
-        spans = found[1].spans if found is not None and is_labeled else _spans_to_start_from(sentence, edits)
+        current = self.read_state().current.get(sentence_target(doc.id))
+        if current is not None and current[0].action == "label_sentence":
+            spans: Iterable[Span] = current[1].spans
+        else:
+            spans = _spans_to_start_from(sentence, self._edits_of(doc))
         return {
             "number": number,
             "document": show(doc.id),
@@ -235,11 +252,13 @@ class ReviewSession:
 
     def _labels_now(self, doc: Document) -> Iterator[Span]:
         """The labels of a document with the decisions on it."""
-        edits = [edit for _, edit in self._state.current.values() if edit.doc_id == doc.id]
-        removed = {span[:2] for edit in edits for span in edit.rejected}
+        edits = self._edits_of(doc)
         yield from (span for edit in edits for span in edit.spans)
-        places = {span[:2] for edit in edits for span in edit.spans} | removed
+        places = {span[:2] for edit in edits for span in (*edit.spans, *edit.rejected)}
         yield from (span for span in doc.spans if span[:2] not in places)
+
+    def _edits_of(self, doc: Document) -> list[Edit]:
+        return [edit for _, edit in self._state.current.values() if edit.doc_id == doc.id]
 
     def span_json(self, span: Span) -> dict[str, Any]:
         """A span; `type` is the number of its label in the queue, by which the page names it."""
@@ -248,10 +267,10 @@ class ReviewSession:
         return row | {"source": None if span.source is None else show(span.source)}
 
     def _decision_json(self, target: str) -> dict[str, Any] | None:
-        found = self._state.current.get(target)
-        if found is None:
+        current = self._state.current.get(target)
+        if current is None:
             return None
-        decision, edit = found
+        decision, edit = current
         spans = [self.span_json(span) for span in edit.spans]
         row = {"number": decision.number, "action": decision.action, "spans": spans}
         return row | {"reviewer": show(decision.reviewer)}
@@ -281,18 +300,20 @@ def _settles(edit: Edit, issue: LabelIssue) -> bool:
     """Whether a decision on something else in the same document leaves nothing to decide about an issue."""
     if edit.complete or any(issue.span.overlaps(span) for span in edit.spans):
         return True
-    ruled_out = any(span.start <= issue.start and issue.end <= span.end for span in edit.rejected)
-    return issue.kind == "missing" and ruled_out
+    return issue.kind == "missing" and any(span.contains(issue.span) for span in edit.rejected)
 
 
 def _spans_to_start_from(sentence: Sentence, edits: list[Edit]) -> list[Span]:
     """The entities that were decided, and the labels and predictions beside them; of two that overlap the likelier."""
     kept = [span for edit in edits for span in edit.spans]
-    rejected = [span for edit in edits for span in edit.rejected]
+    decided = IntervalSet(span[:2] for span in kept)
+    rejected = IntervalSet(span[:2] for edit in edits for span in edit.rejected)
+    taken = DisjointIntervals()
     for span in sorted(sentence.spans, key=lambda span: (-(1.0 if span.score is None else span.score), span)):
-        ruled_out = any(other.start <= span.start and span.end <= other.end for other in rejected)
-        if not ruled_out and not any(span.overlaps(other) for other in kept):
+        place = span[:2]
+        if not rejected.covers(*place) and not decided.overlaps(*place) and not taken.first_overlap(*place):
             kept.append(span)
+            taken.add(*place)
     return sorted(kept, key=lambda span: span[:2])
 
 

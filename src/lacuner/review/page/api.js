@@ -1,4 +1,5 @@
-// Requests to the server. The token comes in the fragment of the address, which browsers do not send to the server.
+// Requests to the server, and the order of everything that waits for one. The token comes in the fragment of the
+// address, which browsers do not send to the server.
 
 export class OfflineError extends Error {}
 
@@ -11,6 +12,9 @@ export class RefusedError extends Error {
 }
 
 const token = readToken();
+
+/** The queue that this tab shows. The server refuses requests about another one: its numbers mean something else. */
+let queue = remember("queue");
 
 /** Names this tab in the decisions, so that undo takes back its own. It stays the same when the page is reloaded. */
 export const tab = remember("tab") ?? remember("tab", newTabName());
@@ -41,12 +45,44 @@ export async function post(path, body) {
     response = await fetch(path, {
       method: "POST",
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
-      body: JSON.stringify({ ...body, tab }),
+      body: JSON.stringify({ ...body, tab, queue }),
     });
     answer = await response.json();
   } catch {
     throw new OfflineError("no connection to the server");
   }
+  if (response.status === 410) return startAgain();
   if (!response.ok) throw new RefusedError(response.status, answer);
+  if (answer.summary && answer.summary.queue !== queue) queue = remember("queue", answer.summary.queue);
   return answer;
+}
+
+/** Load the page again, without what this tab remembers of the queue that is no longer there. */
+function startAgain() {
+  for (const name of ["queue", "filter", "issue", "sentence", "undo"]) remember(name, null);
+  remember("notice", "There is a new queue. A decision that was not saved yet is lost.");
+  location.reload();
+  return new Promise(() => {}); // nothing goes on before the page is loaded
+}
+
+let last = Promise.resolve();
+let unfinished = 0;
+
+/**
+ * Do `task` as soon as all earlier tasks are done: none is left out because another one waits for the server. While
+ * there are any, the body has the attribute `data-busy`.
+ */
+export function inTurn(task) {
+  unfinished += 1;
+  document.body.toggleAttribute("data-busy", true);
+  const result = last.then(task).finally(() => {
+    unfinished -= 1;
+    document.body.toggleAttribute("data-busy", unfinished > 0);
+  });
+  last = result.catch(reportError); // a mistake in one task does not stop those that follow
+  return result;
+}
+
+export function isBusy() {
+  return unfinished > 0;
 }

@@ -12,6 +12,11 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
+/** Change the text of an element only if it is another one: screen readers read what is written again. */
+export function setText(id, text) {
+  if (byId(id).textContent !== text) byId(id).textContent = text;
+}
+
 /** The beginning of a long string, without line breaks. */
 export function shorten(text, limit) {
   const points = Array.from(text.replace(/\s+/gu, " "));

@@ -2,12 +2,18 @@
 
 import { byId, element, focusQuestion, formatShare, quote, shorten, type } from "./dom.js";
 import { remember } from "./api.js";
-import { TextWindow, selectedRange, showText } from "./text.js";
+import { TextWindow, scrollInside, selectedRange, showText } from "./text.js";
 import { markType } from "./types.js";
 
 const CONTEXT_STEP = 4;
 const CONTEXT = 300;
 const DONE = { accept: "accepted", reject: "rejected", change: "changed", skip: "skipped" };
+
+/** Another place with the same string, and its label if it has one. */
+function listItem({ before, text, after, label }) {
+  return element("li", { dir: "auto" }, before, element("b", {}, text), after, " ", ...(label ? [type(label)] : []));
+}
+
 export class IssueMode {
   constructor(app) {
     this.app = app;
@@ -17,11 +23,11 @@ export class IssueMode {
 
   edges = ["start", "end"];
 
-  legend = [
+  legend = () => [
     ["a", "accept the suggestion"],
     ["x", "reject it"],
     ["0", "neither: no entity at all"],
-    ["⇧A ⇧X", "the same for all equal strings"],
+    ["⇧A ⇧X", "for all equal strings"],
     ["1 … 9", "change the type"],
     ["t", "choose among all types"],
     ["← →", "move the start"],
@@ -29,19 +35,20 @@ export class IssueMode {
     ["c", "by character or by word"],
     ["s", "skip"],
     ["u", "undo, as often as you like"],
-    ["j k", "next or previous without deciding"],
+    ["j k", "next, previous issue"],
     ["e", "more context"],
     ["/", "search"],
     ["m", "label sentences"],
-    ["n", "next round"],
+    ["n", this.app.afterwards().toLowerCase()],
     ["?", "show or hide these keys"],
   ];
 
-  /** Load the issue that this tab had before a reload, or the first one that matches the filter. */
-  async load() {
-    const at = this.view === null ? remember("issue") : null;
+  /** Load the issue that this tab showed last, unless it is settled; or the first one that matches the filter. */
+  async load(isFirst = false) {
+    const at = isFirst ? null : (this.view?.id ?? remember("issue"));
     const answer = await this.app.send("/api/issue", { filter: this.app.filter, at });
     if (answer) this.show(answer.issue);
+    this.app.say("");
   }
 
   /** Go to another issue without deciding; `direction` is "after" or "before". */
@@ -49,20 +56,23 @@ export class IssueMode {
     if (!this.view) return;
     const answer = await this.app.send("/api/issue", { filter: this.app.filter, [direction]: this.view.id });
     if (answer) this.show(answer.issue);
+    this.app.say("");
   }
 
   /** After decisions of another tab: if this issue is among them, say so and go on. */
   async refresh() {
     if (!this.view) return;
-    const answer = await this.app.send("/api/issue", { at: this.view.id, context: this.context });
-    if (!answer || answer.issue?.id !== this.view.id) return;
-    if (answer.issue.decision?.number === this.view.decision?.number) {
-      this.view.equal = answer.issue.equal;
-      this.view.labels = answer.issue.labels;
-      this.render();
-    } else {
+    const { filter } = this.app;
+    const answer = await this.app.send("/api/issue", { filter, at: this.view.id, context: this.context });
+    if (!answer) return;
+    const { issue } = answer; // another one, if this one is settled
+    if (issue?.id !== this.view.id || issue.decision?.number !== this.view.decision?.number) {
       await this.moveOn();
+      return;
     }
+    const isSame = issue.equal === this.view.equal && JSON.stringify(issue.labels) === JSON.stringify(this.view.labels);
+    Object.assign(this.view, { equal: issue.equal, others: issue.others, labels: issue.labels });
+    if (!isSame) this.render(); // it would undo what is being selected with the mouse
   }
 
   async moveOn() {
@@ -77,11 +87,7 @@ export class IssueMode {
     remember("issue", view?.id ?? null);
     document.body.classList.toggle("empty", !view);
     if (!view) {
-      const { issues, decided, settled, skipped } = this.app.summary;
-      const isFiltered = decided + settled + skipped < issues;
-      const message = isFiltered ? "No issue matches the filter." : "All issues are decided.";
-      byId("question").replaceChildren(issues ? message : "There are no label issues in this queue.");
-      byId("facts").textContent = isFiltered ? "" : "Press n for the next round, or u to undo.";
+      byId("question").replaceChildren(...this.emptyQuestion());
       focusQuestion();
       return;
     }
@@ -95,6 +101,21 @@ export class IssueMode {
     this.showEvidence();
     focusQuestion();
     scrollTo({ top: 0 });
+  }
+
+  /** Why there is no issue to show, and what to do now. */
+  emptyQuestion() {
+    const { issues, decided, settled, skipped } = this.app.summary;
+    const { status, kind, label, source, search } = this.app.filter;
+    byId("facts").textContent = "";
+    if (!issues) return ["There are no label issues in this queue."];
+    if (status !== "open" || kind || label !== null || source !== null || search || decided + settled + skipped < issues) {
+      byId("facts").textContent = "Change the filter, or clear it.";
+      return ["No issue matches the filter."];
+    }
+    const left = skipped ? ` ${skipped.toLocaleString("en")} are skipped: the filter shows them.` : "";
+    byId("facts").textContent = `Press n for the next round, or u to undo.${left}`;
+    return ["All issues are decided."];
   }
 
   get isChanged() {
@@ -123,6 +144,7 @@ export class IssueMode {
       { start: this.range[0], end: this.range[1], label: this.label, className: `focus ${view.kind}` },
     ];
     showText(byId("text"), this.window, ranges);
+    scrollInside(byId("text"), byId("text").querySelector("mark"));
     byId("text").classList.toggle("cut-before", view.window.before > 0);
     byId("text").classList.toggle("cut-after", view.window.after > 0);
     byId("more").hidden = view.window.before + view.window.after === 0;
@@ -133,10 +155,10 @@ export class IssueMode {
         `${this.app.summary.issues.toLocaleString("en")} · document `,
       element("bdi", { title: view.document }, shorten(view.document, 80)),
     );
-    byId("earlier").hidden = !view.decision;
+    byId("earlier").hidden = !view.decision && !view.settled;
     byId("earlier").textContent = view.decision
       ? `Already ${DONE[view.decision.action]}. A new decision replaces this one.`
-      : "";
+      : "Settled by a decision on something else here, which a decision on this may contradict.";
     markType(this.type, this.app.summary.labels);
     this.showActions();
   }
@@ -176,6 +198,7 @@ export class IssueMode {
     const all = view.equal === 2 ? "both" : `all ${view.equal.toLocaleString("en")}`;
     byId("accept-all").lastElementChild.textContent = `${this.isChanged ? "Save" : "Accept"} for ${all} equal strings`;
     byId("reject-all").lastElementChild.textContent = `Reject for ${all}`;
+    byId("others").replaceChildren(...view.others.map(listItem));
   }
 
   showEvidence() {
@@ -193,17 +216,16 @@ export class IssueMode {
     byId("reasons").replaceChildren(
       ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, element("bdi", {}, value))]),
     );
-    byId("mentions").replaceChildren(
-      ...evidence.mentions.map(({ before, text, after, label }) =>
-        element("li", { dir: "auto" }, before, element("b", {}, text), after, " ", type(label)),
-      ),
-    );
+    byId("mentions").replaceChildren(...evidence.mentions.map(listItem));
   }
 
   async decide(action, everywhere = false) {
     const { view } = this;
-    if (!view || (everywhere && view.equal < 2)) return;
-    if (action === "none" && byId("none").hidden) return;
+    if (!view) return;
+    if (action === "none" && byId("none").hidden) {
+      this.app.say(view.kind === "missing" ? "If there is no entity here, press x." : "To remove the label, press a.");
+      return;
+    }
     let request = { action };
     if (action === "none") {
       request = { action: "change" };
@@ -271,9 +293,13 @@ export class IssueMode {
   point() {}
 
   async showMore() {
-    if (!this.view || byId("more").hidden) return;
+    if (!this.view) return;
+    if (byId("more").hidden) {
+      this.app.say("This is all of the text.");
+      return;
+    }
     const context = this.context * CONTEXT_STEP;
-    const answer = await this.app.send("/api/issue", { at: this.view.id, context });
+    const answer = await this.app.send("/api/issue", { filter: this.app.filter, at: this.view.id, context });
     if (answer?.issue?.id !== this.view.id) return;
     this.context = context;
     this.view.window = answer.issue.window;

@@ -2,7 +2,7 @@
 
 import { byId, element, focusQuestion, quote, shorten, type } from "./dom.js";
 import { remember } from "./api.js";
-import { TextWindow, offsetAt, selectedRange, showText } from "./text.js";
+import { TextWindow, offsetAt, scrollInside, selectedRange, showText } from "./text.js";
 import { markType } from "./types.js";
 
 export class SentenceMode {
@@ -13,19 +13,19 @@ export class SentenceMode {
 
   edges = ["cursor", "selection"];
 
-  legend = [
+  legend = () => [
     ["a", "save: these are all entities"],
     ["← →", "go to another word"],
-    ["⇧← ⇧→", "select more or fewer words"],
+    ["⇧← ⇧→", "select more or fewer"],
     ["1 … 9", "label what is selected"],
     ["t", "choose among all types"],
     ["Delete", "remove the label"],
     ["c", "by character or by word"],
     ["s", "skip"],
     ["u", "undo, as often as you like"],
-    ["j", "next without deciding"],
+    ["j k", "next, previous sentence"],
     ["m", "label issues"],
-    ["n", "next round"],
+    ["n", this.app.afterwards().toLowerCase()],
     ["?", "show or hide these keys"],
   ];
 
@@ -35,10 +35,14 @@ export class SentenceMode {
     if (answer) this.show(answer.sentence);
   }
 
+  /** Go to the next sentence or, with "before", to the previous one, labeled or not. */
   async step(direction) {
-    if (!this.view || direction === "before") return;
-    const answer = await this.app.send("/api/sentence", { after: this.view.number });
+    const count = this.app.summary.sentences;
+    const number = this.view?.number ?? (direction === "after" ? -1 : count);
+    const at = (number + (direction === "after" ? 1 : -1) + count) % count;
+    const answer = await this.app.send("/api/sentence", { at });
     if (answer) this.show(answer.sentence);
+    this.app.say("");
   }
 
   async refresh() {
@@ -48,7 +52,8 @@ export class SentenceMode {
   }
 
   async moveOn() {
-    await this.step("after");
+    const answer = await this.app.send("/api/sentence", { after: this.view.number });
+    if (answer) this.show(answer.sentence);
     this.app.say("Another tab has labeled the sentence that was here. Nothing was overwritten.");
   }
 
@@ -63,7 +68,7 @@ export class SentenceMode {
       byId("question").textContent = this.app.summary.sentences
         ? "All sentences are labeled."
         : "There are no sentences to label.";
-      byId("facts").textContent = "Press n for the next round, or u to undo.";
+      byId("facts").textContent = `Press n for the ${this.app.afterwards().toLowerCase()}, or u to undo.`;
       return;
     }
     this.window = new TextWindow(view.window);
@@ -96,6 +101,8 @@ export class SentenceMode {
     const [start, end] = this.selection;
     const ranges = this.spans.map((span) => ({ ...span, className: `entity type-${(span.type ?? 0) % 8}` }));
     showText(byId("text"), this.window, [...ranges, { start, end, className: "cursor" }]);
+    const ends = byId("text").querySelectorAll(".cursor");
+    scrollInside(byId("text"), this.head[0] < this.anchor[0] ? ends[0] : ends[ends.length - 1]);
     byId("question").replaceChildren("Label all entities of this sentence");
     const [place, count] = [view.number + 1, this.app.summary.sentences].map((value) => value.toLocaleString("en"));
     byId("facts").replaceChildren(
@@ -103,7 +110,7 @@ export class SentenceMode {
       element("bdi", { title: view.document }, shorten(view.document, 80)),
     );
     byId("earlier").hidden = !view.decision;
-    byId("earlier").textContent = view.decision ? "Already decided. Saving replaces the earlier decision." : "";
+    byId("earlier").textContent = view.decision ? `Already ${view.decision.action === "skip" ? "skipped" : "labeled"}. Saving replaces the earlier decision.` : "";
     const number = this.spans.length;
     byId("accept").lastElementChild.textContent =
       number === 0 ? "Save: no entities" : `Save: ${number === 1 ? "this one" : `these ${number}`} and no others`;
@@ -188,14 +195,19 @@ export class SentenceMode {
     if (!range) return;
     document.getSelection().removeAllRanges();
     const [start, end] = this.app.byCharacter ? range : this.window.snapToWords(...range);
-    this.anchor = [start, end];
-    this.head = [start, end];
+    const units = this.units().filter(([first, last]) => first < end && start < last);
+    this.anchor = units[0] ?? [start, end];
+    this.head = units.at(-1) ?? [start, end];
     this.render();
     this.app.say(`Selected: ${this.window.slice(start, end)}. Choose a type.`);
   }
 
   async decide(action) {
-    if (!this.view || !["accept", "skip"].includes(action)) return;
+    if (!this.view) return;
+    if (!["accept", "skip"].includes(action)) {
+      this.app.say("Here a saves the sentence with its labels, and s skips it.");
+      return;
+    }
     const spans = this.spans.map(({ start, end, type: number }) => ({ start, end, type: number }));
     const answer = await this.app.send(
       "/api/label",
@@ -210,7 +222,8 @@ export class SentenceMode {
     this.app.undoStack.push(answer.number);
     remember("undo", this.app.undoStack);
     this.show(answer.sentence);
-    this.app.say(action === "accept" ? `Saved with ${spans.length} entities.` : "Skipped.");
+    const count = spans.length === 1 ? "1 entity" : `${spans.length} entities`;
+    this.app.say(action === "accept" ? `Saved with ${count}.` : "Skipped.");
   }
 
   undoEdit() {
@@ -221,5 +234,7 @@ export class SentenceMode {
     return true;
   }
 
-  showMore() {}
+  showMore() {
+    this.app.say("This is all of the text.");
+  }
 }

@@ -77,6 +77,13 @@ export function showText(element, window, ranges) {
   element.replaceChildren(...pieces);
 }
 
+/** Scroll inside an element, not the page, until a part of it can be seen. */
+export function scrollInside(element, part) {
+  if (!part) return;
+  const [outer, inner] = [element.getBoundingClientRect(), part.getBoundingClientRect()];
+  if (inner.top < outer.top || inner.bottom > outer.bottom) element.scrollTop += inner.top - outer.top - outer.height / 3;
+}
+
 /** Code points between the start of an element and a place in one of its text nodes. */
 function pointsBefore(element, node, offset) {
   const before = document.createRange();

@@ -1,25 +1,24 @@
 // Entity types: one button each, and a dialog where there are more than digits.
 
-import { byId, element } from "./dom.js";
+import { byId, element, setText } from "./dom.js";
 
 const BUTTONS = 9;
 
-/** Create the buttons, once; `onChoose` gets the number of a type. */
-export function showTypes(app, onChoose) {
-  const { labels } = app.summary;
+/** Create the buttons, once; `onType` gets the number of a type, `onOther` opens the dialog. */
+export function showTypes(labels, onType, onOther) {
   if (byId("types").children.length) return; // the labels of a queue do not change
   const buttons = labels.slice(0, BUTTONS).map(([label], i) => {
     const key = String(i + 1);
     const attributes = { type: "button", "aria-pressed": "false", "aria-keyshortcuts": key, "data-type": String(i) };
     const button = element("button", attributes, element("kbd", {}, key), " ", element("bdi", {}, label));
     button.classList.add(`type-${i % 8}`);
-    button.addEventListener("click", () => onChoose(i));
+    button.addEventListener("click", () => onType(i));
     return button;
   });
   if (labels.length > BUTTONS) {
     const attributes = { type: "button", id: "other-type", "aria-keyshortcuts": "t" };
     const other = element("button", attributes, element("kbd", {}, "t"), " ", element("bdi", {}, "other …"));
-    other.addEventListener("click", app.chooseType);
+    other.addEventListener("click", onOther);
     buttons.push(other);
   }
   byId("types").replaceChildren(...buttons);
@@ -37,56 +36,51 @@ export function markType(number, labels) {
   other.lastElementChild.textContent = isOther ? labels[number][0] : "other …";
 }
 
-/** Let the user choose among all types by typing a part of the name; null if the dialog is closed. */
-export function askForType(labels) {
-  const dialog = byId("type-dialog");
-  const search = byId("type-search");
-  const list = byId("type-list");
-  let matches = [];
-  let active = 0;
+// the dialog with all types
+let choices = []; // names
+let onChoose = () => {};
+let matches = []; // numbers of the types whose name contains what was typed
+let active = 0; // place in `matches`
 
-  function show() {
-    const needle = search.value.toLowerCase();
-    matches = labels.map((label, i) => [label, i]).filter(([label]) => label.toLowerCase().includes(needle));
-    active = Math.min(active, Math.max(matches.length - 1, 0));
-    list.replaceChildren(
-      ...matches.map(([label, i], place) => {
-        const attributes = { role: "option", id: `type-option-${i}`, "aria-selected": String(place === active) };
-        const option = element("li", attributes, element("bdi", {}, label));
-        option.addEventListener("click", () => dialog.close(String(i)));
-        return option;
-      }),
-    );
-    const chosen = list.children[active];
-    search.setAttribute("aria-activedescendant", chosen?.id ?? "");
-    chosen?.scrollIntoView({ block: "nearest" });
-  }
-
-  function onKey(event) {
-    if (event.key === "ArrowDown") active = Math.min(active + 1, matches.length - 1);
-    else if (event.key === "ArrowUp") active = Math.max(active - 1, 0);
-    else if (event.key === "Enter" && matches.length) dialog.close(String(matches[active][1]));
-    else return;
-    event.preventDefault();
-    show();
-  }
-
-  return new Promise((resolve) => {
-    const listening = new AbortController();
-    search.addEventListener("input", show, { signal: listening.signal });
-    search.addEventListener("keydown", onKey, { signal: listening.signal });
-    dialog.addEventListener(
-      "close",
-      () => {
-        listening.abort();
-        resolve(dialog.returnValue === "" ? null : Number(dialog.returnValue));
-      },
-      { once: true },
-    );
-    search.value = "";
-    dialog.returnValue = "";
-    show();
-    dialog.showModal();
-    search.focus();
-  });
+/** Let the user choose among all types by typing a part of the name; `onChosen` gets the number of the type. */
+export function askForType(labels, onChosen) {
+  [choices, onChoose, active] = [labels, onChosen, 0];
+  byId("type-search").value = "";
+  showMatches();
+  byId("type-dialog").showModal();
+  byId("type-search").focus();
 }
+
+function showMatches() {
+  const needle = byId("type-search").value.trim().toLowerCase();
+  matches = [...choices.keys()].filter((number) => choices[number].toLowerCase().includes(needle));
+  active = Math.max(Math.min(active, matches.length - 1), 0);
+  const options = matches.map((number, place) => {
+    const attributes = { role: "option", id: `type-option-${number}`, "aria-selected": String(place === active) };
+    const option = element("li", attributes, element("bdi", {}, choices[number]));
+    option.addEventListener("click", () => choose(number));
+    return option;
+  });
+  byId("type-list").replaceChildren(...options);
+  byId("type-search").setAttribute("aria-activedescendant", options[active]?.id ?? "");
+  options[active]?.scrollIntoView({ block: "nearest" });
+  setText("type-count", matches.length ? "" : "No type has this in its name.");
+}
+
+/** Not in the event `close`, which comes later than the next key may. */
+function choose(number) {
+  byId("type-dialog").close();
+  onChoose(number);
+}
+
+byId("type-search").addEventListener("input", showMatches);
+byId("type-search").addEventListener("keydown", (event) => {
+  if (event.isComposing) return; // Enter ends the input of a Chinese word, for instance
+  if (event.key === "Enter") {
+    if (matches.length) choose(matches[active]);
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    active += event.key === "ArrowDown" ? 1 : -1;
+    showMatches();
+  } else return;
+  event.preventDefault();
+});
