@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 import pytest
 
-from lacuner.config import Config, OnlyWith, load_config, make_config
+from lacuner.config import Config, OnlyWith, load_config, make_config, string_setting
 from lacuner.errors import ConfigError
 
 
@@ -197,6 +197,46 @@ def test_hostile_settings_are_one_sentence(value: str) -> None:
         load_config(Outer, settings=[f"epochs={value}"])
 
 
+def test_a_number_of_400_digits_is_one_sentence(tmp_path: Path) -> None:
+    """It passed the validation, and ended in an OverflowError where it met another number."""
+    (tmp_path / "x.toml").write_text(f"epochs = {'9' * 400}")
+    with pytest.raises(ConfigError, match="epochs: this number has too many digits") as caught:
+        load_config(Outer, tmp_path / "x.toml")
+    assert caught.value.file == str(tmp_path / "x.toml")
+    with pytest.raises(ConfigError, match="epochs: this number has too many digits"):
+        load_config(Outer, settings=[f"epochs=-{'9' * 20}"])
+
+
+@pytest.mark.parametrize("text", ["a{} = 1", "[a{}]", "[[ a {} ]]", "x = {{a{} = 1}}", "a{} = {{}}", '"a"{} = 1'])
+def test_a_key_of_many_parts_is_refused_before_it_is_parsed(tmp_path: Path, text: str) -> None:
+    """200 kB of it took minutes in Python's parser."""
+    for part in (".a", ' . "a"', "\t.\t'a'"):
+        (tmp_path / "x.toml").write_text(text.format(part * 100_000))
+        with pytest.raises(ConfigError, match="a key has more than 50 parts"):
+            load_config(Outer, tmp_path / "x.toml")
+    with pytest.raises(ConfigError, match="at most 50 parts, not 100,001"):
+        load_config(Outer, settings=["a" + ".a" * 100_000 + "=1"])
+
+
+def test_dots_in_values_are_no_key(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text("epochs = 2 # " + "3.5, " * 200 + "a.b " * 200)
+    assert load_config(Outer, tmp_path / "x.toml").epochs == 2
+
+
 def test_a_path_with_nul_is_one_sentence() -> None:
     with pytest.raises(ConfigError):
         load_config(Outer, "a\0b.toml")
+
+
+class NamedEncoder(Config):
+    name: str = "auto"
+
+
+class Named(Config):
+    encoder: NamedEncoder = NamedEncoder()
+
+
+@pytest.mark.parametrize("name", ["tiny", r"hf:C:\models\bert", 'run:my "best" run', "run:a=b", "true", "1", ""])
+def test_a_string_setting_has_any_characters(name: str) -> None:
+    """As `--encoder` is passed on: quotes and backslashes in a path are part of it."""
+    assert load_config(Named, settings=string_setting("encoder.name", name)).encoder.name == name

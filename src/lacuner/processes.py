@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,10 +11,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,10 +24,12 @@ Request = dict[str, Any]
 RunRequests = Callable[
     [str, Sequence[Request], int, Callable[[Request, str | None], None], Callable[[str], None], int], None
 ]
-"""What `run_requests` is: the same requests may run on other machines."""
+"""The signature of `run_requests`. A function that runs the requests on other machines has the same one."""
 
 AHEAD = 2
 """Items submitted per pool worker: one being processed, one waiting."""
+MAX_WORKERS = 1024
+"""Worker processes, at most: all of them are started at once."""
 PARENT_POLL_SECONDS = 0.5
 
 
@@ -57,6 +58,10 @@ def map_in_order(
         for item in items:
             yield item, work(item)
         return
+    # imported here: `lacuner --help` needs neither
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     pool = ProcessPoolExecutor(workers, get_context(start), _start_worker, (work, os.getpid()))
     pending: deque[tuple[Item, Future[Result]]] = deque()
     try:
@@ -73,6 +78,8 @@ def map_in_order(
 
 
 def _can_be_pickled(work: object) -> bool:
+    from multiprocessing.reduction import ForkingPickler
+
     try:
         ForkingPickler.dumps(work)
     except Exception:  # every class may fail in its own way
@@ -87,14 +94,19 @@ def _start_worker(work: Callable[[Any], Any], parent: int) -> None:
     """Initialise a pool worker."""
     global _work  # noqa: PLW0603 (the only way to hand an object to a worker once)
     _work = work
-    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are loaded from now on
+    use_one_thread()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent receives it too, and shuts the pool down
     gc.freeze()  # a garbage collection would write to inherited pages, which copies them
     watch_parent(parent, lambda: os._exit(1))
 
 
+def use_one_thread() -> None:
+    """Let the libraries that this worker loads from now on compute with one thread."""
+    os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
+
 def watch_parent(parent: int, on_exit: Callable[[], None]) -> None:
-    """Call a function, in a thread, when the parent process is gone: if it is killed, its workers would wait for ever.
+    """Call a function, in a thread, when the parent process is gone: workers of a killed parent would wait for ever.
 
     (PR_SET_PDEATHSIG is no alternative: it fires when the *thread* that created the worker ends.)
     """
@@ -185,24 +197,24 @@ def run_child(
 def read_request() -> Request:
     """Return the request of this child process, and exit as soon as the parent closes standard input or dies."""
     request: Request = json.loads(sys.stdin.readline())
-
-    def wait_for_parent() -> None:
-        sys.stdin.read()
-        os._exit(3)
-
-    threading.Thread(target=wait_for_parent, daemon=True).start()
+    _at_end_of_input(lambda: os._exit(3))
     return request
 
 
 def end_with_parent() -> None:
-    """End this process, properly, when its parent closes the pipe at standard input or dies, even by kill -9."""
+    """End this process, with clean-up, when its parent closes standard input or dies, even by kill -9."""
+    _at_end_of_input(lambda: os.kill(os.getpid(), signal.SIGTERM))  # half-written files and workers are cleaned up
 
-    def wait_for_parent() -> None:
+
+def _at_end_of_input(call: Callable[[], None]) -> None:
+    """Call a function, in a thread, when the parent closes standard input or dies."""
+
+    def wait() -> None:
         while os.read(0, 4096):  # not through sys.stdin, whose lock would be held at the end of the process
             pass
-        os.kill(os.getpid(), signal.SIGTERM)  # so that half-written files and workers are cleaned up
+        call()
 
-    threading.Thread(target=wait_for_parent, daemon=True).start()
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager
@@ -215,21 +227,40 @@ def lock_folder(folder: Path) -> Iterator[None]:
     Traceback (most recent call last):
     lacuner.errors.ConfigError: ...another process is working in this folder
     """
-    import fcntl  # here, because Windows has no such module
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
-    except OSError as error:
-        raise ConfigError(f"cannot write in this folder: {error.strerror}", file=folder) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ConfigError("another process is working in this folder", file=folder) from error
-        except OSError as error:
-            raise ConfigError(f"this folder cannot be locked: {error.strerror}", file=folder) from error
+    with _locked(folder, "", folder, wait=False):
         yield
+
+
+@contextmanager
+def atomic_folder(out: Path) -> Iterator[Path]:
+    """A folder that becomes `out` on success and is deleted on error; `out` must not exist, or be empty.
+
+    It is in a hidden folder beside `out`, which only its owner can read. What a killed process has left there is
+    removed by the next one that writes `out`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as place:
+    ...     with atomic_folder(Path(place) / "corpus") as folder:
+    ...         _ = (folder / "a.txt").write_text("Mara left.")
+    ...     sorted(path.name for path in Path(place).rglob("*"))
+    ['a.txt', 'corpus']
+    """
+    staging = out.parent / f".{out.name}.part"
+    with lock_folder(staging):
+        try:
+            staging.chmod(0o700)
+            part = staging / "new"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            yield part
+            umask = os.umask(0)
+            os.umask(umask)
+            part.chmod(0o777 & ~umask)
+            os.replace(part, out)
+        except OSError as error:
+            raise ConfigError(f"cannot write this folder: {error.strerror or error}", file=out) from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 @contextmanager
@@ -241,16 +272,27 @@ def lock_file(path: Path) -> Iterator[None]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['.log.jsonl.lock']
     """
+    with _locked(path.parent, f".{path.name}", path, wait=True):
+        yield
+
+
+@contextmanager
+def _locked(folder: Path, name: str, place: Path, wait: bool) -> Iterator[None]:
+    """Create a lock file, and its folder, and hold its lock; errors name `place`, which it protects."""
     import fcntl  # here, because Windows has no such module
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = (path.parent / f".{path.name}.lock").open("w")
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / f"{name}.lock").open("w")
     except OSError as error:
-        raise ConfigError(f"cannot write in this folder: {error.strerror}", file=path.parent) from error
+        raise ConfigError(f"cannot write in this folder: {error.strerror}", file=folder) from error
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ConfigError("another process is working in this folder", file=place) from error
         except OSError as error:
-            raise ConfigError(f"this file cannot be locked: {error.strerror}", file=path) from error
+            raise ConfigError(
+                f"this {'file' if wait else 'folder'} cannot be locked: {error.strerror}", file=place
+            ) from error
         yield

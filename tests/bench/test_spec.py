@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ import pytest
 from lacuner.bench.datasets import DataSet, data_hashes
 from lacuner.bench.grid import Cell, make_grid, unique_cells
 from lacuner.bench.spec import FILES, DataSpec, NoiseLevel, Spec, load_spec, noise_levels
+from lacuner.config import load_config
 from lacuner.errors import ConfigError
 from lacuner.noise import corrupt, noise_profile
 from lacuner.recipes import RECIPES
@@ -209,14 +213,67 @@ def test_extra_weak_sentences_are_added_to_the_weak_ones(tmp_path: Path) -> None
     assert len(steps) == 1 and options == ["--weak", "w.conll", "--weak", "DATA/e.conll"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.toml")), ids=lambda path: path.stem)
-def test_every_spec_in_benchmarks_is_valid(path: Path, tmp_path: Path) -> None:
+SPECS = sorted((ROOT / "benchmarks").rglob("*.toml"))
+
+
+def make_files(path: Path, folder: Path) -> None:
+    """Empty files in the place of all that a spec reads."""
     for data in tomllib.loads(path.read_text(encoding="utf-8"))["data"].values():
         for file in (data[role] for role in FILES if role in data):
-            (tmp_path / data["folder"]).mkdir(exist_ok=True)
-            (tmp_path / data["folder"] / file).touch()
+            (folder / data["folder"]).mkdir(exist_ok=True)
+            (folder / data["folder"] / file).touch()
+
+
+def commands_of(path: Path) -> list[list[str]]:
+    """The words of each command in the comment that a spec begins with."""
+    comment = list(takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines()))
+    lines = "\n".join(line.removeprefix("#") for line in comment).replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if line.split()[:1] in (["lacuner"], ["python"])]
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_every_spec_in_benchmarks_is_valid(path: Path, tmp_path: Path) -> None:
+    make_files(path, tmp_path)
     spec = load_spec(path, tmp_path)
-    assert make_grid(spec, {name: {} for name in spec.data})
+    assert unique_cells(make_grid(spec, {name: {} for name in spec.data}))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_every_spec_begins_with_its_command(path: Path, tmp_path: Path) -> None:
+    name, is_paper = path.relative_to(ROOT).as_posix(), path.parent.name == "papers"
+    commands = [words for words in commands_of(path) if name in words]
+    assert commands, f"no command in the first comment runs {name}"
+    make_files(path, tmp_path)
+    for program, option, *words in commands:
+        if program == "python":
+            assert option == "-m" and (ROOT / words[0].replace(".", "/")).with_suffix(".py").is_file()
+            continue
+        options = list(pairwise(words))
+        settings = tuple(value for flag, value in options if flag == "--set")
+        assert option == "bench" and load_spec(path, tmp_path, settings)
+        if path.stem == "quick":
+            continue  # the demo corpus is generated
+        assert ("--data", "DATA" if is_paper else "../shared/data") in options
+        assert ("--out", "DIR" if is_paper else f"benchmarks/results/{path.stem}") in options
+
+
+def test_a_common_setting_that_no_recipe_has_is_an_error(load: Load) -> None:
+    with pytest.raises(ConfigError, match=r"no recipe has 'modells'; there are .*encoder.*, head"):
+        load(SMALL.replace('"train.epochs=1"', '"train.epochs=1", "modells=3", "modells.x=1"'))
+
+
+def test_every_recipe_for_weak_labels_has_rows_without_dev() -> None:
+    spec = load_config(Spec, ROOT / "benchmarks" / "weak_recipes.toml")
+    measured = {recipe.recipe for recipe in spec.recipes.values()}
+    assert {name for name, recipe in RECIPES.items() if recipe.NEEDS == ("weak",)} == measured
+    assert all(data.dev is None for data in spec.data.values())
+
+
+def test_a_setting_that_a_config_leaves_out_may_be_given() -> None:
+    # `fusion` came later: a config with its default is written without it
+    cell = Cell("x", {}, None, None, "supervised", ("encoder.name=lexicon:tiny", "encoder.fusion=soft"), 1)
+    assert cell.identity["settings"] == {"encoder": {"name": "lexicon:tiny"}}
+    assert cell.key != replace(cell, settings=("encoder.name=lexicon:tiny", "encoder.fusion=lattice")).key
 
 
 def test_a_cell_of_the_bars_runs_once(data: Callable[[str], Path]) -> None:

@@ -28,7 +28,8 @@ from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.cli.main import main as run_lacuner
 from lacuner.corpus import write
 from lacuner.data import Document, Span
-from lacuner.models.gazetteer import TaggerGazetteer, write_sidecar
+from lacuner.models.gazetteer import TaggerGazetteer
+from lacuner.models.sidecar import write_sidecar
 from lacuner.noise import Noise, corrupt
 from lacuner.review.queue import ReviewQueue, decision_log, save_queue
 from tests.demo_corpus import demo_corpus

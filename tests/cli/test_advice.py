@@ -10,6 +10,7 @@ import pytest
 
 from lacuner.corpus import write
 from lacuner.noise import Noise, corrupt
+from lacuner.techniques.hidden_entries import OperatingPoint, write_operating_point
 from tests.cli.conftest import Run
 from tests.demo_corpus import demo_corpus
 
@@ -43,6 +44,9 @@ def test_advice_as_json_and_the_command_runs(run: Run, corpora: Path) -> None:
     assert command[:2] == ["lacuner", "train"] and command[-4:] == ["--words", "space", "--out", "run"]
     run(*command[1:], "--set", "train.epochs=1")
     assert (corpora / "run" / "model").is_dir()
+    write_operating_point(OperatingPoint(0.5, missing=9, new=9, recall=0.4, f1=0.8, labels_f1=0.7), corpora / "run")
+    again = run(*command[1:], "--set", "train.epochs=1", "--json")
+    assert json.loads(again.stdout)["estimate"]["f1"] == 0.8
 
 
 def test_train_takes_the_advice(run: Run, corpora: Path) -> None:

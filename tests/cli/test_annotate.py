@@ -39,6 +39,16 @@ def test_a_spreadsheet_and_a_folder_of_texts(run: Run, texts: Path) -> None:
     HTMLParser().feed((texts / "r.html").read_text(encoding="utf-8"))
 
 
+def test_standard_output_has_the_labels_only(run: Run, texts: Path) -> None:
+    (texts / "terms.tsv").write_text("veltazine\tDRUG\nHalden\tPLACE\n")
+    args = ("annotate", "texts", "--dictionary", "terms.tsv", "--out", "-")
+    done = run(*args, "--lint")
+    assert [len(json.loads(line)["spans"]) for line in done.stdout.splitlines()] == [2, 0]
+    assert "2 documents, 50.0 % with a match" in done.stderr and "name it when you train (--dictionary)" in done.stderr
+    assert sorted(path.name for path in texts.iterdir()) == ["terms.tsv", "texts"]
+    assert "--json prints to standard output, too: give --out a file" in run(*args, "--json", status=2).stderr
+
+
 def test_every_mistake_in_the_spreadsheet_is_one_sentence_with_its_line(run: Run, texts: Path) -> None:
     (texts / "terms.tsv").write_text(
         "veltazine\tDRUG\n\tDRUG\nHalden\t\nveltazine\tDRUG\nMara\tPERSON\textra\tmore\tand\tmore\n"
@@ -255,8 +265,9 @@ def test_wrong_options_are_reported_before_the_gazetteer_is_read(run: Run, texts
     (texts / "a.tsv").write_text("Mara\tPERSON\n")
     done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.xyz", status=2)
     assert "w.xyz: unknown ending" in done.stderr and "read a.tsv" not in done.stderr
-    done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.jsonl", "--workers", "0", status=2)
-    assert "'--workers'" in done.stderr and "read a.tsv" not in done.stderr
+    for workers in ("0", "1025", "9" * 400):  # each would be a process, started at once
+        done = run("annotate", "texts", "--dictionary", "a.tsv", "--out", "w.jsonl", "--workers", workers, status=2)
+        assert "'--workers'" in done.stderr and "read a.tsv" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -60,3 +60,9 @@ def test_issues_are_queued_for_review(run: Run, corpora: Path) -> None:
 def test_issues_need_as_many_texts_as_folds(run: Run, corpora: Path) -> None:
     done = run(*ISSUES, "--folds", "31", status=2)
     assert "(--folds 31)" in done.stderr.splitlines()[-1]
+
+
+def test_what_needs_all_documents_in_memory_is_refused(run: Run, corpora: Path) -> None:
+    assert "--signal aum keeps" in run(*ISSUES, "--signal", "aum", "--stream", status=2).stderr.splitlines()[-1]
+    refused = run(*ISSUES, "--recipe", "ensemble", "--stream", status=2).stderr.splitlines()[-1]
+    assert "recipe `ensemble` needs its documents in memory: leave out --stream" in refused

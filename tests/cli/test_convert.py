@@ -37,6 +37,26 @@ def test_compressed_label_studio_to_columns(run: Run, tmp_path: Path) -> None:
     assert [span.label for span in doc.spans] == ["PERSON", "LOC"]
 
 
+def test_every_lost_span_is_listed(run: Run, tmp_path: Path) -> None:
+    text = "Bank of Halden near 🚀"
+    spans = (Span(0, 14, "ORG"), *[Span(0, end, "LOC") for end in range(1, 8)], Span(8, 14, "LOC", 0.5))
+    write([Document("a", text, spans=spans, unsure=(Span(15, 19, ""),))], tmp_path / "in.jsonl")
+    assert "--lost FILE lists every lost span" in run("convert", "in.jsonl", "out.conll").stderr
+    done = run("convert", "in.jsonl", "out.conll", "--lost", "lost.jsonl")
+    assert "wrote lost.jsonl: 9 lost spans" in done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "lost.jsonl").read_text().splitlines()]
+    reasons = {(row["start"], row["end"], row["reason"]) for row in rows}
+    assert len(rows) == 9 and {(8, 14, "span overlaps a longer one"), (15, 19, "unsure span not written")} <= reasons
+    assert rows[0]["document"] == "a" and {row["step"] for row in rows} == {"writing"}
+    (tmp_path / "brat").mkdir()
+    (tmp_path / "brat" / "1.txt").write_text("Mara and Bram Teel")
+    (tmp_path / "brat" / "1.ann").write_text("T1\tPER 0 4;14 18\tMara Teel\n")
+    run("convert", "brat", "out.jsonl", "--lost", "lost.jsonl")
+    [row] = map(json.loads, (tmp_path / "lost.jsonl").read_text().splitlines())
+    assert (row["step"], row["text"]) == ("reading", "Mara and Bram Teel")
+    assert "OUT - and --lost - both use standard output" in run("convert", "brat", "-", "--lost", "-", status=2).stderr
+
+
 def test_standard_input_and_output(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     text = '{"text": "Mara left", "label": [[0, 4, "PER"]]}\n'
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
@@ -88,3 +108,10 @@ def test_check_recognises_the_format_and_repairs_in_it(run: Run, tmp_path: Path)
         fixed = tmp_path / f"{stem}.fixed.{endings}"
         assert detect_format(CorpusFile(fixed)) == format
         assert [span.key for [doc] in [read(fixed)] for span in doc.spans] == [(0, 4, "PER")]
+
+
+def test_names_after_map_that_do_not_occur(run: Run, tmp_path: Path) -> None:
+    write([DOC], tmp_path / "in.jsonl")
+    done = run("convert", "in.jsonl", "out.jsonl", "--map", "PER=PERSON", "--map", "PLACE=LOC")
+    assert "--map names labels that do not occur: PLACE\n" in done.stderr
+    assert "do not occur" not in run("convert", "in.jsonl", "out.jsonl", "--map", "PER=PERSON").stderr

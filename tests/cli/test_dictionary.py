@@ -26,6 +26,9 @@ def test_from_a_dump_to_weak_labels(run: Run, tmp_path: Path) -> None:
     assert "a common word" in done.stdout and "of another class" in done.stdout and "LOC" in done.stdout
     facts = json.loads(run(*args, "--language", "en", "--out", "terms.tsv", "--json").stdout)
     assert facts["entries"] == {"LOC": 2, "PER": 2} and facts["filtered"]["in another language"] == 3
+    (tmp_path / "common.txt").write_text("Halden\t900\nFREDRIKSHALD 12\n")
+    less = json.loads(run(*args, "--language", "en", "--common-words", "common.txt", "--out", "x.tsv", "--json").stdout)
+    assert less["filtered"]["a common word"] == facts["filtered"]["a common word"] + 2 and less["entries"] == {"PER": 2}
     (tmp_path / "texts.txt").write_text("Mara Teel left Fredrikshald in May.\n")
     run("annotate", "texts.txt", "--dictionary", "terms.tsv", "--out", "weak.jsonl")
     [doc] = read(tmp_path / "weak.jsonl")

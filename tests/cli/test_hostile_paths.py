@@ -70,3 +70,34 @@ def test_any_path_is_refused_in_one_sentence(name: str, folder: Path, run: Run) 
             tried += 1
     assert tried >= len(PATHS)
     assert not [file for file in os.listdir(folder) if file.endswith(".part")]
+
+
+EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\r"
+PRINTED = {
+    "check evil.jsonl": 2,
+    "check evil.jsonl --fix --out fixed.jsonl": 0,
+    "convert evil.jsonl out.conll": 0,
+    "evaluate evil.jsonl --gold evil.jsonl": 0,
+    "evaluate other.jsonl --gold evil.jsonl": 0,
+    "noise measure evil.jsonl --gold other.jsonl": 0,
+    "noise corrupt evil.jsonl --drop 0.5 --out weak.jsonl": 0,
+    "recipes --for evil.jsonl": 0,
+    "dictionary build evil.tsv --out terms.tsv": 0,
+}
+
+
+@pytest.mark.parametrize("command", PRINTED)
+@pytest.mark.parametrize("json", [False, True])
+def test_no_command_sends_control_characters_of_a_file_to_the_terminal(
+    command: str, json: bool, folder: Path, run: Run
+) -> None:
+    text = f"Mara{EVIL} left Halden."
+    spans = (Span(0, 4, f"PER{EVIL}"), Span(1, 3, f"PER{EVIL}"))
+    docs = [Document(f"{number}{EVIL}", text, spans=spans, complete=True) for number in range(3)]
+    write(docs, folder / "evil.jsonl")
+    place = Span(len(text) - 7, len(text) - 1, f"LOC{EVIL}")
+    write([Document(doc.id, text, spans=(place,)) for doc in docs], folder / "other.jsonl")
+    (folder / "evil.tsv").write_text(f"Mara\tPER{EVIL.strip()}\nleft\tX{EVIL.strip()}\nleft\tY\n")
+    done = run(*command.split(), *["--json"] * json, status=PRINTED[command])
+    assert done.stdout + done.stderr and "Traceback" not in done.stderr
+    assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\r")

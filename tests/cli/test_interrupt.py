@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lacuner.cli.main import main
 from lacuner.corpus.jsonl import write_jsonl
 from lacuner.data import Lost
 from tests.cli.conftest import Run
@@ -25,6 +26,10 @@ masked = [0.5]
 [recipes.trust]
 recipe = "trust"
 """
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture
@@ -45,15 +50,22 @@ def corpus(tmp_path: Path) -> Path:
 def test_one_sentence_and_status_130(
     function: str, args: list[str], run: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(function, interrupt)
     done = run(*args, "--out", "out", status=130)
     assert done.stderr.splitlines()[-1] == (
         "lacuner: interrupted; the same command continues, and nothing before the last checkpoint is lost"
     )
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_before_a_command_has_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("lacuner.cli.main.app", interrupt)
+    monkeypatch.setattr("sys.argv", ["lacuner", "check"])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert ending.value.code == 130 and capsys.readouterr().err == "lacuner: interrupted\n"
 
 
 @pytest.mark.integration

@@ -11,8 +11,9 @@ from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.audit.issues import new_issue
 from lacuner.corpus import read, write
 from lacuner.data import Document, Span
-from lacuner.models.gazetteer import TaggerGazetteer, read_sidecars, write_sidecar
+from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.lookup import LookupTagger
+from lacuner.models.sidecar import read_sidecars, write_sidecar
 from lacuner.models.storage import save
 from lacuner.review.queue import ReviewQueue, decision_log, open_queue, save_queue
 from tests.cli.conftest import Run

@@ -10,6 +10,7 @@ import pytest
 
 from lacuner.audit.issues import count_kinds, label_issues
 from lacuner.corpus import read, write
+from lacuner.models.sidecar import read_sidecar, sidecar
 from lacuner.models.storage import save
 from lacuner.models.tagger import Tagger
 from tests.cli.conftest import Run
@@ -50,8 +51,8 @@ def test_annotate(run: Run, folder: Path, by: str) -> None:
     for name in ("documents", "documents_with_a_match", "spans", "unsure", "sources", "top_entries", "suspicious"):
         assert sharded[name] == single[name], name
     assert sharded["lost"] == single["lost"] and sharded["accuracy"] == single["accuracy"]
-    sidecar = "{}.gazetteer.json"
-    assert (folder / sidecar.format("out")).read_bytes() == (folder / sidecar.format("single.jsonl")).read_bytes()
+    gazetteers = [read_sidecar(sidecar(folder / name)) for name in ("out", "single.jsonl")]
+    assert gazetteers[0].sha256 == gazetteers[1].sha256
     again = run(*args, "--out", "out", *SHARDS)
     assert "150 are done" in again.stderr and "150 documents," in again.stdout
 
@@ -77,7 +78,6 @@ def test_long_documents_fail_alone(run: Run, folder: Path) -> None:
 
 
 def test_urls(run: Run, folder: Path) -> None:
-    """`file://` goes the same way as any other protocol of fsspec."""
     pytest.importorskip("upath")
     run(*ANNOTATE, "--out", "single.jsonl", "--workers", "1")
     url = f"file://{folder}"
@@ -88,6 +88,18 @@ def test_urls(run: Run, folder: Path) -> None:
     run("annotate", f"{url}/texts.jsonl.gz", *ANNOTATE[2:], "--out", f"{url}/packed", *SHARDS)
     assert joined(folder / "packed") == (folder / "single.jsonl").read_bytes()
     assert not (folder / "packed" / ".temporary").exists()
+    # paths of `file://` are also paths of this machine; those of other protocols are not
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe("/texts/a.jsonl", (folder / "texts.jsonl").read_bytes())
+    memory.pipe("/texts/b.jsonl.gz", (folder / "texts.jsonl.gz").read_bytes())
+    for name in ("texts/a.jsonl", "texts/b.jsonl.gz"):
+        out = f"/{Path(name).stem}"
+        for message in ("4 shards, 150 documents", "150 are done"):
+            done = run("annotate", f"memory://{name}", *ANNOTATE[2:], "--out", f"memory:/{out}", *SHARDS)
+            assert message in done.stderr
+        written = sorted(memory.find(f"{out}/documents"))
+        assert b"".join(map(memory.cat_file, written)) == (folder / "single.jsonl").read_bytes()
+        assert not memory.exists(f"{out}/.temporary")
     assert "only work in shards can write to a URL" in run(*ANNOTATE, "--out", f"{url}/x.jsonl", status=2).stderr
     assert "fsspec cannot open this URL" in run("annotate", "no://x", *ANNOTATE[2:], "--out", "x", status=2).stderr
 

@@ -12,7 +12,8 @@ from lacuner.corpus import read
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import save
 from tests.cli.conftest import Run
-from tests.models.test_model_sources import FakeGLiNER, gliner, make_classifier
+from tests.models.test_gliner_source import FakeGLiNER, gliner
+from tests.models.test_model_sources import make_classifier
 
 __all__ = ["gliner"]  # a fixture
 
@@ -66,6 +67,10 @@ def test_models_of_others(run: Run, folder: Path, gliner: Path) -> None:
     run(*args, f"gliner:{gliner}", "--labels", "someone's name=PER", "--labels", "place")
     assert FakeGLiNER.opened is not None
     assert [text for text, *_ in found(folder / "w.jsonl")] == ["Ada", "Lovelace", "Charles", "Babbage", "London"]
+    run(*args, f"gliner:{gliner}", "--labels", "someone's name=PER", "--gliner-threshold", "0.8")
+    assert found(folder / "w.jsonl") == []
+    twice = run(*args, f"gliner:{gliner}", "--labels", "name=PER", "--labels", "name=ORG", status=2)
+    assert "--labels gives 'name' two labels: 'PER' and 'ORG'" in twice.stderr
 
 
 @pytest.mark.parametrize(
@@ -79,6 +84,7 @@ def test_models_of_others(run: Run, folder: Path, gliner: Path) -> None:
         (("--source", "hf:nowhere"), "nowhere: there is no such folder"),
         (("--source", "spacy:texts.txt"), "texts.txt: a spaCy source is"),
         (("--source", "regex:rules.txt", "--labels", "x"), "--labels are for GLiNER"),
+        (("--source", "regex:rules.txt", "--gliner-threshold", "0.2"), "--gliner-threshold is for GLiNER"),
         (("--source", "regex:rules.txt", "--min-probability", "0.5"), "add --by model"),
         (("--source", "regex:rules.txt", "--report", "rules.txt"), "is already an input"),
     ],

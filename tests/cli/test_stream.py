@@ -1,4 +1,4 @@
-"""`lacuner train --stream`: the same model as in memory, from documents that are prepared once."""
+"""`train --stream` and `distil --stream`: the same model as in memory, from documents that are prepared once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import write
+from lacuner.data import Document
+from lacuner.models.storage import save
 from lacuner.noise import Noise, corrupt
 from lacuner.trainer import streaming
 from tests.cli.conftest import Run
 from tests.demo_corpus import demo_corpus
+from tests.export.conftest import make_tagger
 
 COMMON = ["train", "--weak", "weak.jsonl", "--encoder", "tiny", "--set", "train.epochs=1", "--map", "PERSON=PER"]
 
@@ -67,3 +70,14 @@ def test_a_preparation_that_fails_leaves_a_folder_that_can_be_used(run: Run, tmp
     assert "weak.jsonl:41" in run(*COMMON, "--recipe", "trust", "--stream", "--out", "run", status=2).stderr
     (tmp_path / "weak.jsonl").write_text(text)
     run(*COMMON, "--recipe", "trust", "--stream", "--out", "run")
+
+
+def test_distil_reads_texts_from_disk(run: Run, tmp_path: Path) -> None:
+    save(make_tagger("token"), tmp_path / "teacher")
+    write([Document(str(i), f"Mara {i} left Halden.") for i in range(4)], tmp_path / "texts.jsonl")
+    arguments = ("distil", "teacher", "--to", "tiny", "--out", "student", "--set", "train.epochs=1", "--stream")
+    done = run(*arguments, "--text", "texts.jsonl")
+    assert "agreement with the teacher" in done.stdout and "to read them from there" in done.stderr
+    assert list((tmp_path / "student" / "prepared").rglob("arrays-*"))
+    done = run(*arguments, "--text", "-", status=2)
+    assert "--stream needs files" in done.stderr

@@ -43,8 +43,10 @@ def test_train_predict_evaluate(run: Run, corpora: Path) -> None:
     listed = [line.split("\t") for line in (corpora / "run" / "label_issues.tsv").read_text().splitlines()]
     assert listed[0] == ["term", "label", "score", "mentions", "occurrences", "example"]
     assert all(f"[{row[0].strip()}]" in row[-1] and int(row[4]) >= int(row[3]) for row in listed[1:])
-    worth_reading = sum(float(row[2]) >= 0.9 for row in listed[1:])
-    assert f"down to a score of 0.9: {worth_reading:,} of {len(listed) - 1:,} names" in done.stdout
+    worth = sum(float(row[2]) >= 0.7 for row in listed[1:])
+    names = f"{len(listed) - 1:,} names"
+    summary = f"the {worth:,} of {names} with a score of 0.7" if worth else f"none of the {names} has a score of 0.7"
+    assert summary in done.stdout
     assert sum(int(row[3]) for row in listed[1:]) == len(missing) >= len(listed) - 1 > 0
     run("annotate", "weak.jsonl", "--dictionary", "run/label_issues.tsv", "--out", "again.jsonl")
     assert sum(len(doc.spans) for doc in read(corpora / "again.jsonl")) > 0
@@ -179,6 +181,19 @@ def test_the_labels_of_a_model_that_learned_nothing_are_not_called_wrong(
     out = capsys.readouterr().out
     assert ("probably wrong" in out) == learned == ("found almost no new mentions" in out)
     assert ("hardly any of the labeled entities" in out) == (not learned) == ("train.epochs" in out)
+
+
+@pytest.mark.parametrize(
+    ("score", "heading", "advice"), [(0.95, "probably", "worth"), (0.3, "perhaps", "hardly worth")]
+)
+def test_it_says_which_missing_names_are_worth_reviewing(
+    capsys: pytest.CaptureFixture[str], score: float, heading: str, advice: str
+) -> None:
+    doc = Document("1", "Mara left Halden.")
+    missing = [Disagreement("missing", doc, Span(10, 16, "PLACE", score))]
+    _print_issues(LabelIssues(missing, [], labels=10), Path("run"))
+    out = capsys.readouterr().out
+    assert f"\n{heading} missing (score" in out and f"\n{advice} reviewing: " in out
 
 
 def test_fine_tuning_of_another_run(run: Run, tmp_path: Path) -> None:

@@ -11,13 +11,15 @@ import torch
 
 from lacuner import api
 from lacuner.config import load_config
+from lacuner.corpus.stored import store_documents
 from lacuner.data import Document
 from lacuner.errors import ConfigError
-from lacuner.export.distil import DistilConfig, align_words, distil, teacher_probs
+from lacuner.export.distil import DistilConfig, align_words, distil, remove_labels, teacher_probs
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import load, save
 from lacuner.models.tagger import Tagger
 from lacuner.models.windows import cut_sentences
+from lacuner.training.identity import set_complete
 from tests.demo_corpus import demo_corpus
 from tests.export.conftest import GAZETTEER, LABELS, make_tagger
 
@@ -97,6 +99,25 @@ def test_another_tag_scheme_is_learned_from_predictions(tmp_path: Path) -> None:
         assert student.model.head.config()["scheme"] == scheme
         assert any(f"the teacher's {what}" in message for message in messages)
         messages.clear()
+
+
+@pytest.mark.parametrize("settings", [[], ['head="token"']], ids=["probabilities", "predictions"])
+def test_texts_on_disk_give_the_same_student(
+    settings: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the teacher reads them in several parts, one of which has a text longer than a window."""
+    monkeypatch.setattr("lacuner.export.distil.DOCS_AT_ONCE", 3)
+    save(make_tagger("span", widths=3), tmp_path / "teacher")
+    docs = [Document(str(i), f"Mara {i} left Halden.", complete=True) for i in range(12)] + DOCS
+    bare = set_complete(remove_labels(docs), False)
+    stored = store_documents(bare, tmp_path / "stored", "v1")
+    config = load_config(DistilConfig, settings=["train.epochs=1", *settings])
+    runs = [
+        distil(tmp_path / "teacher", texts, tmp_path / name, config) for name, texts in (("a", docs), ("b", stored))
+    ]
+    weights = [(result.run.model_folder / "model.safetensors").read_bytes() for result in runs]
+    assert weights[0] == weights[1] and runs[0].agreement == runs[1].agreement
+    assert list((tmp_path / "stored").rglob("arrays-*"))
 
 
 def test_what_cannot_be_distilled(tmp_path: Path) -> None:

@@ -54,8 +54,7 @@ def cluster() -> Iterator[Any]:
 
 def test_the_same_bytes_as_one_process(cluster: Any, corpus: Path, tmp_path: Path, run: Run) -> None:
     new_run(corpus, "whole").run(ProcessEngine(1))
-    job = WordCount(str(tmp_path / "log"), seconds=0.2)
-    new_run(corpus, "out", job).run(open_engine("ray", None))
+    new_run(corpus, "out", WordCount(str(tmp_path / "log"), workers=2)).run(open_engine("ray", None))
     assert files(tmp_path / "out") == files(tmp_path / "whole")
     opened = (tmp_path / "log").read_text().split()
     assert len(opened) == len(set(opened)) == 2, "once per worker"
@@ -73,9 +72,16 @@ def test_a_recipe_that_trains_one_model_is_refused(run: Run) -> None:
     assert "recipe `trust` trains one model: --on is for ensemble, cupul, roster; leave it out" in refused.stderr
 
 
-def test_no_cluster_there(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ray.init", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("no answer\nat all")))
-    with pytest.raises(ConfigError, match=r"cannot connect to Ray at ray://127.0.0.1:1: no answer; check --on"):
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("no answer\nat all", "no answer"),
+        ("failure of the server:\nTraceback\n  ...\nno answer", ".*server: no answer"),
+    ],
+)
+def test_no_cluster_there(corpus: Path, monkeypatch: pytest.MonkeyPatch, message: str, reason: str) -> None:
+    monkeypatch.setattr("ray.init", lambda *_, **__: (_ for _ in ()).throw(ConnectionError(message)))
+    with pytest.raises(ConfigError, match=rf"cannot connect to Ray at ray://127.0.0.1:1: {reason}; check --on"):
         new_run(corpus, "out").run(RayEngine("ray://127.0.0.1:1"))
 
 

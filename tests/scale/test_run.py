@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,9 +17,9 @@ from lacuner.corpus import read, write
 from lacuner.data import Document
 from lacuner.errors import ConfigError, CorpusError, ProcessLostError
 from lacuner.processes import lock_folder
-from lacuner.scale.engines import ProcessEngine, open_engine
+from lacuner.scale.engines import Engine, ProcessEngine, RunShards, open_engine
 from lacuner.scale.job import Record, ShardTask, _opened
-from lacuner.scale.locations import location
+from lacuner.scale.locations import location, open_for_writing, write_file
 from lacuner.scale.run import Progress, ShardedRun
 from lacuner.scale.shards import Corpus, Shard
 from tests.scale.runs import TEXTS, files, new_run, start_run
@@ -70,13 +73,24 @@ def test_a_run_without_any_success_stops(corpus: Path) -> None:
         new_run(corpus, "out").run(ProcessEngine(1))
 
 
-def stop_after(count: int) -> object:
+def stop_after(count: int) -> Engine:
     """An engine that is interrupted after some shards."""
 
-    def engine(task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
+    def run_shards(task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
         for shard in shards[:count]:
             yield shard, task(shard)
         raise KeyboardInterrupt
+
+    return lambda task: nullcontext(partial(run_shards, task))
+
+
+def list_shards(names: list[str]) -> Engine:
+    """An engine that adds the names of the shards that it runs to a list."""
+
+    @contextmanager
+    def engine(task: ShardTask) -> Iterator[RunShards]:
+        with ProcessEngine(1)(task) as run_shards:
+            yield lambda shards: (names.extend(shard.name for shard in shards), run_shards(shards))[1]
 
     return engine
 
@@ -84,15 +98,10 @@ def stop_after(count: int) -> object:
 def test_the_same_command_continues(corpus: Path, tmp_path: Path) -> None:
     new_run(corpus, "whole").run(ProcessEngine(1))
     with pytest.raises(KeyboardInterrupt):
-        new_run(corpus, "out").run(stop_after(2))  # type: ignore[arg-type]
+        new_run(corpus, "out").run(stop_after(2))
     (tmp_path / "out" / "documents" / ".00002.jsonl.part").write_text("half a li")  # as if killed while writing
     done: list[str] = []
-
-    def engine(task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
-        done.extend(shard.name for shard in shards)
-        return ProcessEngine(1)(task, shards)
-
-    new_run(corpus, "out").run(engine)
+    new_run(corpus, "out").run(list_shards(done))
     assert done == ["00002", "00003", "00004", "00005", "00006"]
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
@@ -103,7 +112,7 @@ def test_converted_documents_at_a_url_are_removed_if_the_run_stops(corpus: Path,
     out = location(f"file://{tmp_path}/out")
     with pytest.raises(KeyboardInterrupt):
         run = ShardedRun(WordCount(str(tmp_path / "log")), Corpus(tmp_path / "texts.jsonl.gz"), out, 3)
-        run.run(stop_after(2))  # type: ignore[arg-type]
+        run.run(stop_after(2))
     assert len(list((tmp_path / "out" / "documents").iterdir())) == 2
     assert not (tmp_path / "out" / ".temporary").exists()
 
@@ -112,12 +121,7 @@ def test_only_changed_shards_are_done_again(corpus: Path, tmp_path: Path) -> Non
     new_run(corpus, "out").run(ProcessEngine(1))
     corpus.write_text("\n".join([*TEXTS[:4], "Mara stayed", *TEXTS[5:11]]) + "\n")
     done: list[str] = []
-
-    def engine(task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
-        done.extend(shard.name for shard in shards)
-        return ProcessEngine(1)(task, shards)
-
-    new_run(corpus, "out").run(engine)
+    new_run(corpus, "out").run(list_shards(done))
     new_run(corpus, "new").run(ProcessEngine(1))
     assert done == ["00001", "00003"]
     assert files(tmp_path / "out") == files(tmp_path / "new")
@@ -181,3 +185,69 @@ def test_a_killed_run_continues(corpus: Path, tmp_path: Path) -> None:
     assert 1 <= len(list((tmp_path / "out" / "records").glob("0*.json"))) < 7
     new_run(corpus, "out").run(ProcessEngine(1))
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_a_corpus_of_which_nothing_can_be_read(tmp_path: Path) -> None:
+    """It is converted first, because it is compressed: the error is the same as that of the plain file."""
+    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as stream:
+        stream.write('{"txt": "Mara"}\n' * 2)
+    with pytest.raises(CorpusError, match=r"no document could be read; the first failed: .*gz:1: .*--text-field"):
+        new_run(tmp_path / "a.jsonl.gz", "out").run(ProcessEngine(1))
+    assert len((tmp_path / "out" / "failed" / "unreadable.tsv").read_text().splitlines()) == 3
+
+
+def test_there_is_no_summary_before_all_is_done(corpus: Path, tmp_path: Path) -> None:
+    new_run(corpus, "out").run(ProcessEngine(1))
+    corpus.write_text("\n".join(reversed(TEXTS)) + "\n")
+    with pytest.raises(KeyboardInterrupt):
+        new_run(corpus, "out").run(stop_after(2))
+    assert not (tmp_path / "out" / "summary.json").exists()
+    new_run(corpus, "out").run(ProcessEngine(1))
+    assert (tmp_path / "out" / "summary.json").exists()
+
+
+@pytest.mark.parametrize("manifest", ["[1]", "{}", '{"job": [1], "shard_size": 3}'])
+def test_a_manifest_that_is_not_ours(corpus: Path, tmp_path: Path, manifest: str) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "manifest.json").write_text(manifest)
+    with pytest.raises(ConfigError, match="choose another --out"):
+        new_run(corpus, "out").run(ProcessEngine(1))
+
+
+def test_two_writers_of_the_same_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray may try a shard again while the first worker still writes; if a writer fails, nothing of it is left."""
+    pytest.importorskip("upath")
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    place = location("memory://two/writers.txt")
+    with open_for_writing(place) as first:
+        first.write_text("same")
+        write_file(place, b"same")
+    assert memory.cat("/two/writers.txt") == b"same"
+
+    def fail(*_: object) -> None:
+        raise OSError("no connection")
+
+    monkeypatch.setattr(type(memory), "mv", fail)
+    with pytest.raises(OSError, match="no connection"):
+        write_file(place, b"new")
+    assert memory.find("/two") == ["/two/writers.txt"]
+
+
+def test_a_url_that_cannot_be_opened_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    upath = pytest.importorskip("upath")
+
+    def fail(text: str) -> None:
+        raise RuntimeError("no credentials")
+
+    monkeypatch.setattr(upath, "UPath", fail)
+    with pytest.raises(ConfigError, match="s3://texts/a: fsspec cannot open this URL: no credentials"):
+        location("s3://texts/a")
+
+
+def test_a_shard_whose_output_is_gone_is_done_again(corpus: Path, tmp_path: Path) -> None:
+    new_run(corpus, "out").run(ProcessEngine(1))
+    whole = files(tmp_path / "out")
+    (tmp_path / "out" / "documents" / "00002.jsonl").unlink()
+    done: list[str] = []
+    new_run(corpus, "out").run(list_shards(done))
+    assert done == ["00002"] and files(tmp_path / "out") == whole

@@ -13,7 +13,7 @@ from typing import Any
 from lacuner.atomic import append_line
 from lacuner.corpus import write
 from lacuner.data import Document, Lost
-from lacuner.scale.job import Counts
+from lacuner.scale.job import Counts, Process
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class WordCount:
     seconds: float = 0.0
     """Time per group of documents."""
     kills: int = 1
+    workers: int = 1
+    """Workers that wait for each other when they have opened the job."""
     output: str = "documents"
     ending: str = ".jsonl"
     forkable: bool = True
@@ -33,24 +35,21 @@ class WordCount:
     def identity(self) -> dict[str, Any]:
         return {"setting": self.setting}
 
-    def open(self) -> WordCountWork:
+    def open(self) -> Process:
         append_line(self.log, b"%d" % os.getpid())
-        return WordCountWork(self)
+        while len(Path(self.log).read_bytes().split()) < self.workers:
+            time.sleep(0.05)
+        return self._count
 
-
-class WordCountWork:
-    def __init__(self, job: WordCount) -> None:
-        self.job = job
-
-    def process(self, docs: list[Document]) -> tuple[list[Document], Counts]:
+    def _count(self, docs: list[Document]) -> tuple[list[Document], Counts]:
         for doc in docs:
             if "fail" in doc.text:
                 raise ValueError(f"cannot count {doc.text!r}")
-            killed = Path(f"{self.job.log}.killed")
-            if "kill" in doc.text and (len(killed.read_bytes()) if killed.exists() else 0) < 2 * self.job.kills:
+            killed = Path(f"{self.log}.killed")
+            if "kill" in doc.text and (len(killed.read_bytes()) if killed.exists() else 0) < 2 * self.kills:
                 append_line(killed, b"x")
                 os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(self.job.seconds)
+        time.sleep(self.seconds)
         counted = [replace(doc, meta={"words": len(doc.text.split())}) for doc in docs]
         return counted, {"documents": len(docs), "lengths": {str(doc.meta["words"]): 1 for doc in counted}}
 

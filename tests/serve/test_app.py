@@ -186,6 +186,20 @@ def test_a_full_queue_is_429_and_a_slow_model_503() -> None:
         assert f'lacuner_requests_total{{path="/predict",status="{status}"}}' in text
 
 
+def test_an_idle_worker_has_no_queue_in_the_metrics() -> None:
+    """Another worker may answer the next scrape, which sums what each worker has written by itself.
+
+    The size of the queue was once written at scrapes only, and a worker that was busy then counted as busy ever after.
+    """
+    tagger = StuckTagger()
+    service = Service(tagger, ServiceSettings(Path("run"), max_seconds=0.2))
+    with TestClient(service.app, "http://localhost") as client:
+        assert client.post("/predict", json={"texts": "x" * 60}).status_code == 503
+        assert "lacuner_queue_characters 61.0" in client.get("/metrics").text
+        tagger.gate.set()
+    assert "lacuner_queue_characters 0.0" in service.metrics.render().decode()
+
+
 def test_a_request_that_breaks_the_model_is_500_and_the_next_is_answered() -> None:
     class Broken(LookupTagger):
         def predict(self, docs: Sequence[Document], **options: Any) -> Iterator[Document]:  # type: ignore[override]

@@ -27,6 +27,7 @@ from lacuner.models.storage import load, save
 from lacuner.serve import server as server_module
 from lacuner.serve.security import listen
 from lacuner.serve.server import TimedProtocol
+from lacuner.serve.settings import ServiceSettings
 from tests.demo_corpus import demo_corpus
 from tests.models.test_tagger import new_tagger
 
@@ -35,6 +36,30 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 CLIENTS = 20
+
+
+class EarlyWorker:
+    """A worker that is started when SIGTERM arrives."""
+
+    def __init__(self, *_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def wait_until_ready(self, stopping: list[int]) -> None:
+        assert stopping == [signal.SIGTERM]
+
+    def stop(self) -> None:
+        pass
+
+    def join(self, deadline: float) -> None:
+        pass
+
+
+def test_sigterm_while_workers_start_ends_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was once ignored until all processes were started."""
+    monkeypatch.setattr(server_module, "_Worker", EarlyWorker)
+    messages: list[str] = []
+    server_module.run_workers(ServiceSettings(tmp_path), listen("127.0.0.1", 0), 1, messages.append)
+    assert not messages
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,7 @@ def documents_of(docs: object, name: str, complete: bool | None = None) -> Itera
 
 
 def entries_of(gazetteer: Gazetteer) -> Sequence[Entry]:
+    """The entries of a gazetteer file, or of labels by surface form."""
     if isinstance(gazetteer, Mapping):
         return [Entry(*item) for item in gazetteer.items()]
     expect(gazetteer, (str, PathLike), "gazetteer", "labels by surface form go in a dictionary")

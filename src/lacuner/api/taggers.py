@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lacuner import load
 from lacuner.api.inputs import Documents, Gazetteer, Progress, documents_of, entries_of, expect, message_printer
-from lacuner.config import Config, load_config, make_config
+from lacuner.config import Config, load_config, make_config, string_setting
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
 from lacuner.export.options import ExportOptions
@@ -105,7 +105,8 @@ def train(  # noqa: PLR0913
 
 
 def _tagger_gazetteer(gazetteer: Gazetteer | None, weak: Documents | None) -> TaggerGazetteer | None:
-    from lacuner.models.gazetteer import TaggerGazetteer, read_sidecars
+    from lacuner.models.gazetteer import TaggerGazetteer
+    from lacuner.models.sidecar import read_sidecars
 
     if gazetteer is not None:
         return TaggerGazetteer(entries_of(gazetteer))
@@ -153,8 +154,8 @@ def export(
         run: run folder or model folder.
         to: `spacy`, `huggingface` or `onnx`.
         out: folder to write; it must not exist or be empty.
-        dev: path or gold documents: the export is compared on all of them, and F1 is stated.
-        text: path, documents or texts: the export is compared on the first 200. By default texts of the run.
+        dev: path or gold documents: export and tagger are compared on all of them, with F1.
+        text: path, documents or texts: they are compared on the first 200. By default texts of the run.
         max_changed: share of the spans that may differ, 0 to 1, instead of the default of the target.
         options: name, version and licence of the model, and options of the target.
 
@@ -174,8 +175,11 @@ def export(
 
     if dev is not None and text is not None:
         raise ConfigError("give either dev or text, not both")
-    name, given = ("text", text) if dev is None else ("dev", dev)
-    docs = None if given is None else list(documents_of(given, name, complete=True if dev is not None else None))
+    docs = None
+    if dev is not None:
+        docs = list(documents_of(dev, "dev", complete=True))
+    elif text is not None:
+        docs = list(documents_of(text, "text"))
     return export_run(run, to, out, docs, is_dev=dev is not None, max_changed=max_changed, options=options)
 
 
@@ -217,7 +221,7 @@ def distil(  # noqa: PLR0913
     from lacuner.export.distil import DistilConfig
     from lacuner.export.distil import distil as distil_run
 
-    config = load_config(DistilConfig, settings=[*settings, f'encoder.name="{to}"'])
+    config = load_config(DistilConfig, settings=[*settings, *string_setting("encoder.name", to)])
     gold = None if dev is None else list(documents_of(dev, "dev", complete=True))
     docs = list(documents_of(text, "text"))
     return distil_run(run, docs, out, config, dev=gold, seed=seed, log=message_printer(progress))

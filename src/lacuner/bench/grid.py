@@ -66,6 +66,7 @@ class Cell:
 
     @property
     def key(self) -> str:
+        """Hash of `identity`, which names the row of this cell."""
         text = json.dumps(self.identity, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -83,7 +84,8 @@ def _select(config: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any
         table, values = selected, config
         for name in outer:
             table, values = table.setdefault(name, {}), values[name]
-        table[last] = values[last]
+        if last in values:  # a config leaves out a later setting that has its default
+            table[last] = values[last]
     return selected
 
 

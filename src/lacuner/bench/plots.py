@@ -200,11 +200,7 @@ def _plot_cost(lines: Sequence[TableLine], styles: Styles, axes: Axes) -> None:
 
 
 def _epoch_panels(
-    groups: Groups,
-    styles: Styles,
-    values: Callable[[TableLine], list[float]],
-    ylabel: str,
-    top: float | None = None,
+    groups: Groups, styles: Styles, values: Callable[[TableLine], list[float]], ylabel: str, top: float | None = None
 ) -> list[Panel]:
     """Panels with values by epoch, one for each group and noise level."""
     panels = []

@@ -16,6 +16,7 @@ from lacuner.bench.worker import code_hash
 from lacuner.errors import LacunerError
 from lacuner.models.encoders import encoder_fingerprint
 from lacuner.processes import Request, RunRequests, lock_folder, run_requests
+from lacuner.training.plan import format_time
 from lacuner.training.run_folder import quiet
 
 Log = Callable[[str], None]
@@ -36,14 +37,17 @@ class Bench:
 
     @property
     def cells(self) -> dict[str, Cell]:
+        """The distinct cells of the grid, by key."""
         return unique_cells(self.grid)
 
     @property
     def failed(self) -> dict[str, Row]:
+        """The rows with an error, by key."""
         return {key: row for key, row in self.rows.items() if "error" in row}
 
     @property
     def finished(self) -> dict[str, Row]:
+        """The rows with results, by key."""
         return {key: row for key, row in self.rows.items() if "error" not in row}
 
 
@@ -86,12 +90,7 @@ def _fingerprint(encoder: str) -> str | None:
 
 
 def run_bench(
-    bench: Bench,
-    data_folder: Path,
-    out: Path,
-    workers: int = 2,
-    log: Log = quiet,
-    start: RunRequests | None = None,
+    bench: Bench, data_folder: Path, out: Path, workers: int = 2, log: Log = quiet, start: RunRequests | None = None
 ) -> None:
     """Run the cells that have no result yet, `workers` at a time; failed cells are tried again.
 
@@ -161,5 +160,4 @@ class _Progress:
         else:
             result = "P {precision:.3f} R {recall:.3f} F1 {f1:.3f}".format(**row["test"])
             result += f"; {row['cost']['seconds']:.0f} s"
-        width, minutes = len(str(self.total)), int(left + 0.5) // 60
-        self.log(f"[{self.done:>{width}}/{self.total}] {name}: {result}, {minutes}:{int(left + 0.5) % 60:02d} left")
+        self.log(f"[{self.done:>{len(str(self.total))}}/{self.total}] {name}: {result}, {format_time(left)} left")

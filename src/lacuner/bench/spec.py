@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from lacuner.config import Config, load_config
+from lacuner.config import Config, load_config, string_setting
 from lacuner.errors import ConfigError
 from lacuner.noise import PROFILES
 from lacuner.recipes import RECIPES
@@ -176,8 +176,8 @@ class Spec(Config):
         """All settings of a recipe: the common ones that it has, its own, and the encoder."""
         recipe = self.recipes[name]
         fields = RECIPES[recipe.recipe].Config.model_fields
-        common = [text for text in self.settings if text.partition("=")[0].split(".")[0].strip() in fields]
-        encoder_setting = [f'encoder.name="{encoder}"'] if encoder is not None else []
+        common = [setting for setting in self.settings if _table_of(setting) in fields]
+        encoder_setting = string_setting("encoder.name", encoder)
         return (*common, *recipe.settings, *encoder_setting)
 
 
@@ -203,7 +203,7 @@ def load_spec(file: str | PathLike[str], data_folder: Path, settings: tuple[str,
 
 def _settings_problems(spec: Spec) -> list[str]:
     """Mistakes in the combination of a recipe's own settings, the common ones and an encoder."""
-    problems = []
+    problems = _unused_settings(spec)
     for name, recipe in spec.recipes.items():
         config = RECIPES[recipe.recipe].Config
         for encoder in spec.encoders if "encoder" in config.model_fields else (None,):
@@ -212,6 +212,22 @@ def _settings_problems(spec: Spec) -> list[str]:
             except ConfigError as error:
                 problems.append(f"recipes.{name} with the common settings: {error.problem}")
     return list(dict.fromkeys(problems))
+
+
+def _unused_settings(spec: Spec) -> list[str]:
+    """Common settings that no recipe has, because `settings_of` would drop them: they are misspelled."""
+    known = sorted({field for module in RECIPES.values() for field in module.Config.model_fields})
+    names = [_table_of(setting) for setting in spec.settings]
+    return [
+        f"settings: no recipe has {name!r}; there are {', '.join(known)}"
+        for name in dict.fromkeys(names)
+        if name not in known
+    ]
+
+
+def _table_of(setting: str) -> str:
+    """The setting, or the table of settings, that `KEY=VALUE` sets: `head` for `head.kind=span`."""
+    return setting.partition("=")[0].split(".")[0].strip()
 
 
 def _data_problems(name: str, data: DataSpec, data_folder: Path) -> list[str]:

@@ -1,1 +1,1 @@
-"""The command line: one module a command, nothing but arguments, progress and printing."""
+"""The command line: one module per command, with its arguments, progress and printing, and nothing else."""

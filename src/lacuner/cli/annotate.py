@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.console import CorpusReader, echo, log, log_lost, print_json, print_scores, print_table
 from lacuner.cli.options import FormatName, InputOptions, Json, parse_location, refuse_overwriting
-from lacuner.cli.shards import (
-    AnnotateJob,
-    ShardOptions,
-    lost_of,
-    new_label_model,
-    refuse,
-    run_in_shards,
-    sample_documents,
-)
+from lacuner.cli.shards import AnnotateJob, ShardOptions, lost_of, refuse, run_in_shards, sample_documents
 from lacuner.cli.sources import LabellingSources, SourceOptions
 from lacuner.corpus import write
 from lacuner.data import Document
@@ -39,7 +34,10 @@ def annotate(
         Path, Argument(metavar="CORPUS", parser=parse_location, help="Input texts; existing labels are ignored.")
     ],
     out: Annotated[
-        Path, Option("--out", metavar="PATH", parser=parse_location, help="Output file with the weak labels.")
+        Path,
+        Option(
+            "--out", metavar="PATH", parser=parse_location, help="Output file with the weak labels. -: standard output."
+        ),
     ],
     *,
     labelling: SourceOptions,
@@ -83,6 +81,8 @@ def annotate(
         _annotate_in_shards(corpus, out, labelling, combine, format_out or "jsonl", shards, inputs, json)
         return
     shards.check_unused(out, workers=False)
+    if json and out == STANDARD_STREAM:
+        raise ConfigError("--json prints to standard output, too: give --out a file")
     format_of(out, format_out)  # fail early
     loaded = LabellingSources(labelling)
     reader = CorpusReader(corpus, inputs)
@@ -115,14 +115,15 @@ def annotate(
     if gold_reader and measurement:
         _log_gold(gold_reader, measurement, statistics.documents)
     _log_labelling(corpus, statistics, missing)
-    log_lost(lost, f"wrote {out}")
+    log_lost(lost, f"wrote {'standard output' if out == STANDARD_STREAM else out}")
     loaded.write_gazetteer(out)
     if report is not None:
         write_report(report, annotation)
         log(f"wrote {report}")
     if json:
         print_json(report_json(annotation))
-    else:
+        return
+    with redirect_stdout(sys.stderr if out == STANDARD_STREAM else sys.stdout):
         _print_report(annotation, measurement, lint)
 
 
@@ -151,7 +152,7 @@ def _annotate_in_shards(
 
     loaded = LabellingSources(labelling)
     job = AnnotateJob(labelling, combine, format_out, all(source.forkable for source in loaded.sources))
-    model = new_label_model(job, loaded)
+    model = job.label_model(loaded)
     if combine["by"] == "model":
         fit_to_beginning(sample_documents(corpus, inputs), model)
         job = replace(job, accuracy=model.accuracy)

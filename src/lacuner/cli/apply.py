@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import log, log_lost, print_json, read_splits
+from lacuner.cli.console import echo, log, log_lost, print_json, read_splits
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 
 
@@ -25,7 +25,7 @@ def apply(
     """
     from lacuner.corpus import write
     from lacuner.errors import CorpusError
-    from lacuner.models.gazetteer import read_sidecars, write_sidecar
+    from lacuner.models.sidecar import read_sidecars, write_sidecar
     from lacuner.review.apply import apply_decisions, revise_gazetteer
     from lacuner.review.decisions import DecisionLog
     from lacuner.review.queue import decision_log

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import log, print_json, print_table, read_splits
+from lacuner.cli.console import echo, log, print_json, print_table, read_splits
 from lacuner.cli.options import (
     Dev,
     Gold,

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, log_lost, print_json
+from lacuner.cli.console import CorpusReader, echo, log_lost, print_json
 from lacuner.cli.options import InputOptions, Json, Seed, refuse_overwriting
 from lacuner.corpus import words_of, write
 from lacuner.data import Document

@@ -4,10 +4,11 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Exit, Option, echo
+from typer import Argument, Exit, Option
 
-from lacuner.cli.console import log, print_json, print_table
+from lacuner.cli.console import echo, log, print_json, print_table
 from lacuner.cli.options import Json, On, to_arguments
+from lacuner.processes import MAX_WORKERS
 
 
 def bench(
@@ -15,7 +16,7 @@ def bench(
     out: Annotated[Path, Option("--out", help="Bench folder. The same command resumes it.")],
     *,
     data: Annotated[Path, Option(help="Folder of the data sets.")] = Path("../shared/data"),
-    workers: Annotated[int, Option(min=1, help="Cells run in parallel, one thread each.")] = 2,
+    workers: Annotated[int, Option(min=1, max=MAX_WORKERS, help="Cells run in parallel, one thread each.")] = 2,
     on: On = "processes",
     set_: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting of the spec, e.g. seeds=[1].")

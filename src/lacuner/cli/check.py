@@ -6,10 +6,10 @@ from collections import Counter, deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Exit, Option, echo
+from typer import Argument, Exit, Option
 
 from lacuner.atomic import STANDARD_STREAM
-from lacuner.cli.console import CorpusReader, log, print_json
+from lacuner.cli.console import CorpusReader, echo, log, print_json
 from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 from lacuner.corpus import write
 from lacuner.corpus.streams import COMPRESSED, format_ending

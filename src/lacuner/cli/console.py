@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ from lacuner.corpus.formats import choose_format, read_file
 from lacuner.corpus.reader import CorpusFile, raise_error
 from lacuner.corpus.words import share_ranges
 from lacuner.data import Document, Lost
-from lacuner.errors import CorpusError
+from lacuner.errors import ConfigError, CorpusError
 from lacuner.reporting.html import escape_control_characters
 
 if TYPE_CHECKING:
@@ -27,11 +29,19 @@ if TYPE_CHECKING:
 PROGRESS_AFTER = 2.0
 """Seconds of reading after which a progress bar is shown."""
 LOST_SHOWN = 5
+_UNPRINTABLE = "[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+"""Control characters that JSON does not escape, directions of text, and halves of surrogate pairs."""
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON object to standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+    """Print one JSON object to standard output; what a terminal might obey, or cannot show, is escaped.
+
+    >>> print_json({"label": "\\x9b2J Köln\\ud800"})
+    {"label": "\\u009b2J Köln\\ud800"}
+    """
+    is_unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+    text = json.dumps(value, ensure_ascii=not is_unicode, allow_nan=False)
+    sys.stdout.write(re.sub(_UNPRINTABLE, lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 
 def visible(text: str) -> str:
@@ -119,6 +129,7 @@ class CorpusReader:
         on_error: Callable[[CorpusError], None] = raise_error,
     ) -> None:
         self.path = path
+        self._name = "standard input" if path == STANDARD_STREAM else str(path)
         self.lost = Lost()
         self.documents = 0
         self._sizes: list[int] = []  # bytes of each piece that was read
@@ -127,7 +138,7 @@ class CorpusReader:
         self.format = choose_format(file, inputs.format)
         self._docs = read_file(file, self.format, complete)
         if self.format == "txt" and not path.is_dir():
-            log(f"{path}: read as one document per line")
+            log(f"{self._name}: read as one document per line")
 
     def __iter__(self) -> Iterator[Document]:
         start = time.monotonic()
@@ -160,19 +171,54 @@ class CorpusReader:
 
     def log_lost(self, role: str = "") -> None:
         """Report how many documents were read and what was dropped."""
-        path = "standard input" if self.path == STANDARD_STREAM else self.path
-        log_lost(self.lost, f"read {path}{role and f' as {role}'}: {self.documents:,} documents ({self.format})")
+        log_lost(self.lost, f"read {self._name}{role and f' as {role}'}: {self.documents:,} documents ({self.format})")
 
 
-def read_splits(files: Mapping[str, Iterable[Path] | None], inputs: InputOptions) -> dict[str, list[Document]]:
-    """The documents of each role that has files; gold and dev are complete unless the file says otherwise."""
-    splits: dict[str, list[Document]] = {}
-    for role, paths in files.items():
-        for path in paths or ():
-            reader = CorpusReader(path, inputs, complete=role in ("gold", "dev"))
-            splits.setdefault(role, []).extend(share_ranges(reader))
-            reader.log_lost(role)
-    return splits
+def read_splits(
+    files: Mapping[str, Iterable[Path] | None], inputs: InputOptions, names: Mapping[str, str] | None = None
+) -> dict[str, list[Document]]:
+    """The documents of each role that has files; gold and dev are complete unless the file says otherwise.
+
+    `names` are new names of labels.
+    """
+    with_files = {role: list(paths) for role, paths in files.items() if paths}
+    return {role: list(share_ranges(_read(paths, role, inputs, names))) for role, paths in with_files.items()}
+
+
+def read_weak(
+    files: Sequence[Path],
+    inputs: InputOptions,
+    recipe: str,
+    storage: tuple[bool | None, Path],
+    names: Mapping[str, str] | None = None,
+    *,
+    ordered: bool = False,
+) -> Sequence[Document]:
+    """Weak documents for a recipe; `storage` says whether they are stored on disk, and where."""
+    from lacuner.trainer.streaming import can_stream, keep_or_store
+
+    stream, folder = storage
+    if STANDARD_STREAM in files:
+        if stream:
+            raise ConfigError("--stream needs files: standard input cannot be read again when a run resumes")
+        stream = False
+    read = partial(_read, files, "weak", inputs, names)
+    if stream is False or not can_stream(recipe):
+        return list(share_ranges(read()))
+    sources = [hash_corpus(path, inputs) for path in files]
+    settings = [f"{old}={new}" for old, new in sorted((names or {}).items())]
+    return keep_or_store(read, folder, [*sources, *settings], stream, log, ordered=ordered)
+
+
+def _read(
+    files: Iterable[Path], role: str, inputs: InputOptions, names: Mapping[str, str] | None
+) -> Iterator[Document]:
+    from lacuner.trainer.labels import rename_labels
+
+    for path in files:
+        reader = CorpusReader(path, inputs, complete=role in ("gold", "dev"))
+        yield from rename_labels(reader, names) if names else reader
+        reader.log_lost(role)
 
 
 def hash_corpus(path: Path, inputs: InputOptions) -> str:

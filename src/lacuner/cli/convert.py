@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from lacuner.atomic import STANDARD_STREAM
-from lacuner.cli.console import CorpusReader, log, log_lost, print_json
+from lacuner.cli.console import LOST_SHOWN, CorpusReader, log, log_lost, print_json
 from lacuner.cli.options import FormatName, InputOptions, Json, SchemeName, parse_pairs, refuse_overwriting
 from lacuner.corpus import write
 from lacuner.corpus.formats import format_of
-from lacuner.data import Document
+from lacuner.corpus.json_rows import write_lines
+from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError
+from lacuner.trainer.labels import rename_labels
 
 
 def convert(
@@ -34,24 +35,37 @@ def convert(
         bool | None,
         Option("--complete/--incomplete", help="Whether all entities are annotated, where the input does not say."),
     ] = None,
+    lost_file: Annotated[
+        Path | None, Option("--lost", help="JSON lines to write: every span that was lost or changed, with the reason.")
+    ] = None,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
     """Convert a corpus to another format.
 
     Documents are streamed, files are compressed if their name ends in .gz, .bz2, .xz or .zst, and what the output
-    format cannot express is counted.
+    format cannot express is counted, and listed with --lost.
     """
     names = parse_pairs(map_ or (), "--map", "LABEL=LABEL")
-    if target == STANDARD_STREAM and json:
-        raise ConfigError("--json and OUT - both use standard output: write the documents to a file")
+    uses = {"--json": json, "OUT -": target == STANDARD_STREAM, "--lost -": lost_file == STANDARD_STREAM}
+    if sum(uses.values()) > 1:
+        first, second, *_ = (name for name, is_used in uses.items() if is_used)
+        raise ConfigError(f"{first} and {second} both use standard output: write the documents to a file")
     format_of(target, format_out)  # fail early
-    refuse_overwriting({"OUT": target}, source)
+    refuse_overwriting({"OUT": target, "--lost": lost_file}, source)
     reader = CorpusReader(source, inputs, complete=complete)
     counts: Counter[str] = Counter()
-    lost = write(_rename(reader, names, counts), target, format=format_out, scheme=scheme_out)
+    labels: set[str] = set()
+    docs = rename_labels(_collect_labels(reader, labels), names) if names else reader
+    lost = write(_count(docs, counts), target, format=format_out, scheme=scheme_out)
     reader.log_lost()
+    if unused := [name for name in names if name not in labels]:
+        log(f"--map names labels that do not occur: {', '.join(unused)}")
     log_lost(lost, f"wrote {'standard output' if target == STANDARD_STREAM else target}")
+    if lost_file is not None:
+        _write_lost({"reading": reader.lost, "writing": lost}, lost_file)
+    elif len(reader.lost.spans) > LOST_SHOWN or len(lost.spans) > LOST_SHOWN:
+        log("--lost FILE lists every lost span")
     facts = {name: counts[name] for name in ("documents", "spans", "rejected", "unsure")}
     if json:
         print_json({**facts, "read": reader.lost.counts, "lost": lost.counts})
@@ -59,14 +73,23 @@ def convert(
     log(", ".join(f"{count:,} {name}" for name, count in facts.items()))
 
 
-def _rename(docs: Iterable[Document], names: Mapping[str, str], counts: Counter[str]) -> Iterator[Document]:
-    """Pass the documents on with renamed labels, and count what they contain."""
+def _write_lost(steps: Mapping[str, Lost], path: Path) -> None:
+    """List the spans that were lost in each step."""
+    rows = [{"step": step, **row._asdict()} for step, lost in steps.items() for row in lost.spans]
+    write_lines(path, rows)
+    beyond = any(len(lost.spans) == Lost.MAX_ROWS for lost in steps.values())
+    log(f"wrote {path}: {len(rows):,} lost spans{', of which later ones are only counted' if beyond else ''}")
+
+
+def _collect_labels(docs: Iterable[Document], labels: set[str]) -> Iterator[Document]:
+    """Pass the documents on, and collect their labels."""
     for doc in docs:
-        if names:
-            states = {
-                state: tuple([span._replace(label=names.get(span.label, span.label)) for span in getattr(doc, state)])
-                for state in ("spans", "rejected", "unsure")
-            }
-            doc = replace(doc, **states)  # type: ignore[arg-type]
+        labels.update(span.label for spans in (doc.spans, doc.rejected, doc.unsure) for span in spans)
+        yield doc
+
+
+def _count(docs: Iterable[Document], counts: Counter[str]) -> Iterator[Document]:
+    """Pass the documents on, and count what they contain."""
+    for doc in docs:
         counts.update(documents=1, spans=len(doc.spans), rejected=len(doc.rejected), unsure=len(doc.unsure))
         yield doc

@@ -39,9 +39,13 @@ def build(
             help="Kind of names: label, alias, exact, narrow, broad, related, hidden. Default: the first three.",
         ),
     ] = None,
-    min_length: Annotated[int, Option(min=1, help="Fewest characters of a name.")] = 2,
-    max_length: Annotated[int, Option(min=1, max=1000, help="Most characters of a name.")] = 100,
+    min_length: Annotated[int, Option(min=1, help="Minimum number of characters of a name.")] = 2,
+    max_length: Annotated[int, Option(min=1, max=1000, help="Maximum number of characters of a name.")] = 100,
     keep_common: Annotated[bool, Option("--keep-common", help="Keep names that are common English words.")] = False,
+    common_words: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="More common words to leave out, one per line, e.g. the top of a frequency list."),
+    ] = None,
     keep_numbers: Annotated[bool, Option("--keep-numbers", help="Keep names without a letter.")] = False,
     format: Annotated[Format | None, Option(help="Format of the files. Default: recognised.")] = None,
     encoding: Annotated[str, Option(help="Encoding of the files.")] = "utf-8",
@@ -53,18 +57,19 @@ def build(
     Names and synonyms become entries, with their identifier, kind and language. What is filtered is counted.
     """
     from lacuner.annotate.knowledge import KnowledgeFile, NameFilter, build_gazetteer
-    from lacuner.annotate.knowledge.filters import DEFAULT_KINDS
+    from lacuner.annotate.knowledge.filters import DEFAULT_KINDS, read_common_words
     from lacuner.errors import ConfigError
 
     if out.suffix.lower() not in (".tsv", ".tab"):
         raise ConfigError("a gazetteer is written as TSV: use the ending .tsv", file=out)
-    refuse_overwriting({"--out": out}, *files)
+    refuse_overwriting({"--out": out}, *files, common_words)
     if subclasses and not classes:
         raise ConfigError("--subclasses needs the classes whose subclasses count: give --class CLASS=LABEL")
     labels = parse_pairs(classes or [], "--class", "CLASS=LABEL") or None
-    names = NameFilter(language or (), kind or DEFAULT_KINDS, min_length, max_length, keep_common, keep_numbers)
-    wanted = frozenset(labels or ())
-    sources = [KnowledgeFile(file, encoding, wanted, sheet, label, subclasses) for file in files]
+    common = read_common_words(common_words) if common_words is not None else frozenset()
+    names = NameFilter(language or (), kind or DEFAULT_KINDS, min_length, max_length, keep_common, keep_numbers, common)
+    class_names = frozenset(labels or ())
+    sources = [KnowledgeFile(file, encoding, class_names, sheet, label, subclasses) for file in files]
     report = build_gazetteer(sources, out, labels=labels, names=names, format=format)
     for problem in report.problems[:PROBLEMS_SHOWN]:
         log(str(problem))

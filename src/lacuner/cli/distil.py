@@ -1,12 +1,16 @@
 """`lacuner distil`: teach the predictions of a tagger to another encoder."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import log, print_json, read_splits
+from lacuner.atomic import STANDARD_STREAM
+from lacuner.cli.console import CorpusReader, echo, hash_corpus, log, print_json, read_splits
 from lacuner.cli.options import Dev, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
+from lacuner.data import Document
+from lacuner.errors import ConfigError
 
 
 def distil(
@@ -22,6 +26,17 @@ def distil(
         Option(help="Head of the student. Default: that of the teacher; for a CRF, token."),
     ] = None,
     dev: Dev = None,
+    stream: Annotated[
+        bool | None,
+        Option(
+            "--stream/--no-stream",
+            help="Read the texts from disk while training, or keep them in memory. Default: from disk if there are "
+            "more than 200,000.",
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, Option(metavar="DIR", help="Folder for texts prepared on disk. Default: OUT/prepared.")
+    ] = None,
     seed: Seed = 1,
     config: SettingsFile = None,
     set_: Settings = None,
@@ -32,14 +47,30 @@ def distil(
 
     The gazetteer passes to the student. A tenth of the texts, at most 500, is held out to measure how far both agree.
     """
-    from lacuner.config import load_config
-    from lacuner.export.distil import DistilConfig
+    from lacuner.config import load_config, string_setting
+    from lacuner.export.distil import DistilConfig, remove_labels
     from lacuner.export.distil import distil as distil_run
+    from lacuner.trainer.streaming import keep_or_store
 
-    settings = [*(set_ or []), f'encoder.name="{to}"', *([f'head="{head}"'] if head else [])]
+    settings = [*(set_ or []), *string_setting("encoder.name", to), *string_setting("head", head)]
     student = load_config(DistilConfig, config, settings)
-    splits = read_splits({"text": text, "dev": [dev] if dev else None}, inputs)
-    result = distil_run(run, splits.get("text", []), out, student, dev=splits.get("dev"), seed=seed, log=log)
+
+    if STANDARD_STREAM in text:
+        if stream:
+            raise ConfigError("--stream needs files: standard input cannot be read again when a run resumes")
+        stream = False
+
+    def read_texts() -> Iterator[Document]:
+        for path in text:
+            reader = CorpusReader(path, inputs)
+            yield from remove_labels(reader)
+            reader.log_lost("text")
+
+    # documents of `train`, with their labels, may be prepared in the same folder
+    sources = [] if stream is False else ["texts", *(hash_corpus(path, inputs) for path in text)]
+    texts = keep_or_store(read_texts, cache or out / "prepared", sources, stream, log)
+    gold = read_splits({"dev": [dev] if dev else None}, inputs).get("dev")
+    result = distil_run(run, texts, out, student, dev=gold, seed=seed, log=log)
     agreement = result.agreement
     if json:
         facts = {"precision": agreement.precision, "recall": agreement.recall, "f1": agreement.f1}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, log, print_json, print_scores, print_table
+from lacuner.cli.console import CorpusReader, echo, log, print_json, print_scores, print_table
 from lacuner.cli.options import InputOptions, Json
 from lacuner.errors import ConfigError
 
@@ -91,8 +91,8 @@ def _evaluate_sample(run: Path, reviewed: Path, json: bool) -> None:
 
 def _print_sample(scores: SampleScores) -> None:
     rows = [
-        (name, f"{100 * one.value:.1f}", f"{100 * one.low:.1f} - {100 * one.high:.1f}")
-        for name, one in (("precision", scores.precision), ("recall", scores.recall), ("F1", scores.f1))
+        (name, f"{100 * estimate.value:.1f}", f"{100 * estimate.low:.1f} - {100 * estimate.high:.1f}")
+        for name, estimate in (("precision", scores.precision), ("recall", scores.recall), ("F1", scores.f1))
     ]
     print_table("", ("", "estimate", "95 % interval"), rows)
     skipped = f", {scores.skipped:,} skipped" if scores.skipped else ""

@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, log, print_json
+from lacuner.cli.console import CorpusReader, echo, log, print_json
 from lacuner.cli.options import InputOptions, Json
 from lacuner.data import Document
 from lacuner.errors import ConfigError
@@ -22,10 +22,10 @@ def export(
     out: Annotated[Path, Option("--out", help="Folder to write; it must not exist or be empty.")],
     *,
     dev: Annotated[
-        Path | None, Option("--dev", help="Gold annotations: the export is compared on all of them, F1 is stated.")
+        Path | None, Option("--dev", help="Gold annotations: export and tagger are compared on all of them, with F1.")
     ] = None,
     text: Annotated[
-        Path | None, Option("--text", help="Texts: the export is compared on the first 200. Default: texts of the run.")
+        Path | None, Option("--text", help="Texts: both are compared on the first 200. Default: texts of the run.")
     ] = None,
     max_changed: Annotated[
         float | None,

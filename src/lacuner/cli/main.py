@@ -34,7 +34,7 @@ from lacuner.cli import (
     serve,
     train,
 )
-from lacuner.cli.console import log
+from lacuner.cli.console import echo, log
 from lacuner.cli.options import flatten_options
 from lacuner.errors import ConfigError, LacunerError, ProcessLostError
 
@@ -73,7 +73,7 @@ TERMINATED = 128 + signal.SIGTERM
 """Exit status after SIGTERM."""
 RESUMABLE = ("train", "distil", "audit issues", "pretrain", "bench")
 PATH_ERRORS = {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EROFS}
-"""What may be wrong with a path on the command line, found where the path is first looked at: in any function."""
+"""Errors about a path on the command line: they occur wherever the path is first used, in any function."""
 SEVERAL_PROCESSES = ("train", "pretrain")
 """Commands that `torchrun -m lacuner` runs in several processes."""
 
@@ -105,7 +105,7 @@ app = _new_app("Train named-entity recognisers from incomplete and noisy annotat
 
 def _print_version(requested: bool) -> None:
     if requested:
-        typer.echo(__version__)
+        echo(__version__)
         raise typer.Exit
 
 
@@ -179,6 +179,8 @@ def main(join: bool = False) -> None:
     """
     # before torch is loaded: waiting threads that spin slow two busy processes down by a factor of two to seven
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal's encoding lacks is shown as an escape
+        sys.stdout.reconfigure(errors="backslashreplace")
     if threading.current_thread() is threading.main_thread():
         # exit instead of dying, so that half-written files and workers are cleaned up
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
@@ -188,6 +190,9 @@ def main(join: bool = False) -> None:
     except LacunerError as error:
         log(f"lacuner: {error}")
         sys.exit(1 if isinstance(error, ProcessLostError) else 2)
+    except KeyboardInterrupt:  # before a command has started
+        log("lacuner: interrupted")
+        sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()  # the program that reads our output has ended
         sys.exit(1)

@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, log, log_lost, print_json, print_scores, print_table
+from lacuner.cli.console import CorpusReader, echo, log, log_lost, print_json, print_scores, print_table
 from lacuner.cli.options import Gold, InputOptions, Json, Seed, refuse_overwriting
 from lacuner.corpus import write
 from lacuner.data import labels_of
@@ -73,7 +73,7 @@ def corrupt(
     for change in (*changes, "spurious", "could not be added"):
         if counts[change] or change == "dropped":
             share = 100 * counts[change] / max(total, 1)
-            echo(f"{change}: {counts[change]:,} of {total:,} entities ({share:.1f} %)")
+            echo(f"{change}: {counts[change]:,} ({share:.1f} % of {total:,} entities)")
 
 
 def _find_profile(name: str, rates: list[str], seed: int) -> Noise:

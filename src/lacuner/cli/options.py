@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from os import PathLike
 from os.path import realpath  # unlike `Path.resolve`, it does not fail on links that form a loop
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
@@ -66,10 +67,13 @@ class InputOptions:
         Option(metavar="NAMES", help="Names of integer tags, from 0: O,B-PER,... or a file with one per line."),
     ] = None
     text_field: Annotated[
-        str | None, Option(metavar="KEY", help="JSON: key of the text. Default: that of the tool.")
+        str | None, Option(metavar="KEY", help="JSON: key of the text, or of the words. Default: that of the tool.")
+    ] = None
+    tag_field: Annotated[
+        str | None, Option(metavar="KEY", help="JSON, data sets: key of the words' tags. Default: tags or ner_tags.")
     ] = None
     offsets: Annotated[Literal["characters", "utf-16", "bytes"], Option(help="Unit of offsets in JSON.")] = "characters"
-    split: Annotated[str | None, Option(help="Hugging Face data sets: the split to read.")] = None
+    split: Annotated[str | None, Option(help="Folders with several splits: the split to read.")] = None
     strict: Annotated[bool, Option("--strict", help="Ignore invalid tag sequences (seqeval strict).")] = False
 
     def read_options(self, keep_bad_spans: bool = False) -> ReadOptions:
@@ -179,4 +183,4 @@ def refuse_overwriting(outputs: dict[str, Path | None], *inputs: Path | None) ->
 def _real_path(path: Path) -> str:
     if "\0" in str(path):
         raise ConfigError("a file name cannot contain NUL", file=repr(str(path)))
-    return realpath(path)
+    return realpath(path) if isinstance(path, PathLike) else str(path)  # a URL

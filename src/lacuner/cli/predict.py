@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
 from lacuner.atomic import STANDARD_STREAM, atomic_write
-from lacuner.cli.console import CorpusReader, log, log_lost, print_json
+from lacuner.cli.console import CorpusReader, echo, log, log_lost, print_json
 from lacuner.cli.options import FormatName, InputOptions, Json, parse_location, refuse_overwriting
 from lacuner.cli.shards import ShardOptions, lost_of, refuse, run_in_shards
 from lacuner.corpus import words_of, write
@@ -78,7 +78,7 @@ def predict(
     shards.check_unused(out)
     if json and out == STANDARD_STREAM:
         raise ConfigError("--json prints to standard output, too: give --out a file")
-    tagger = load_with_entries(run, gazetteer=not no_gazetteer, dictionary=dictionary or [])
+    tagger = load_with_entries(run, gazetteer=not no_gazetteer, dictionary=dictionary or [], log=log)
     reader = CorpusReader(corpus, inputs)
     page = EntityPage(out.name if html is None else html.stem)
     counts: Counter[str] = Counter()

@@ -6,9 +6,9 @@ from json import loads
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, echo
+from typer import Argument
 
-from lacuner.cli.console import CorpusReader, hash_corpus, log, print_json
+from lacuner.cli.console import CorpusReader, echo, hash_corpus, log, print_json
 from lacuner.cli.options import Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
 from lacuner.data import Document
 
@@ -28,13 +28,13 @@ def pretrain(
 
     Train with `--encoder run:OUT` afterwards.
     """
-    from lacuner.config import load_config
+    from lacuner.config import load_config, string_setting
     from lacuner.pretraining.pretrain import PretrainConfig
     from lacuner.pretraining.pretrain import pretrain as pretrain_sources
     from lacuner.pretraining.text import TextSource
     from lacuner.training.distributed import is_first
 
-    settings = [*(set_ or []), *([f'encoder.name="{encoder}"'] if encoder else [])]
+    settings = [*(set_ or []), *string_setting("encoder.name", encoder)]
     pretrain_config = load_config(PretrainConfig, config, settings)
     names = [path.name.split(".")[0] for path in corpus]
     sources = [

@@ -6,9 +6,9 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, log, log_lost, print_json, print_table, read_splits
+from lacuner.cli.console import CorpusReader, echo, log, log_lost, print_json, print_table, read_splits, read_weak
 from lacuner.cli.options import Dev, Encoder, FormatName, InputOptions, Json, Seed, Settings
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
@@ -39,6 +39,14 @@ def issues(
         float, Option(min=0.01, max=0.99, help="Share of the labels that are right, as far as you know.")
     ] = 0.9,
     encoder: Encoder = None,
+    stream: Annotated[
+        bool | None,
+        Option(
+            "--stream/--no-stream",
+            help="Read weak documents, and predictions, from disk, or keep them in memory. Default: from disk if there "
+            "are more than 200,000.",
+        ),
+    ] = None,
     seed: Seed = 1,
     set_: Settings = None,
     json: Json = False,
@@ -49,32 +57,42 @@ def issues(
     By default, each document is predicted by a model that did not train on it, and scores are calibrated, on dev or on
     names hidden from the models. `lacuner review RUN` shows the issues in the browser.
     """
-    from lacuner.audit.cross_fitting import CrossFitOptions, cross_fit_settings
+    from lacuner.audit.cross_fitting import PREPARED, CrossFitOptions, cross_fit_settings
     from lacuner.audit.issues import count_kinds
+    from lacuner.config import string_setting
     from lacuner.review.next_round import describe_inputs
     from lacuner.review.prepare import prepare_review
+    from lacuner.review.queue import make_review_folder
+    from lacuner.trainer.streaming import check_stream
     from lacuner.trainer.train import load_recipe_config
     from lacuner.training.run_folder import stored_identity
 
     files = {"weak": weak, "dev": [dev] if dev else None}
     settings = [*cross_fit_settings(recipe, stored_identity(run)), *(set_ or [])]
-    settings += [f'encoder.name="{encoder}"'] if encoder else []
+    settings += string_setting("encoder.name", encoder)
     config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], None, settings)
-    splits = Splits(**read_splits(files, inputs))
+    if stream:
+        check_stream(recipe)
+    storage = (False if signal == "aum" and not stream else stream, make_review_folder(run) / PREPARED)
+    weak_docs = read_weak(weak, inputs, recipe, storage, ordered=True)
+    splits = Splits(weak_docs, dev=read_splits({"dev": files["dev"]}, inputs).get("dev"))
     entries = _gazetteer_entries(run, weak)
     origin = describe_inputs(weak, dev, [text for text in settings if text.startswith("encoder.")], inputs.arguments())
     options = CrossFitOptions(recipe, config, folds, seed, label_precision, signal)
     queue = prepare_review(splits, run, options, entries, log, origin)
     if json:
-        counts = {"documents": len(queue.documents), "issues": count_kinds(queue.issues), "groups": len(queue.groups)}
-        print_json({"run": str(run), **counts, "calibrated_on": queue.facts["calibrated_on"]})
+        kinds = count_kinds(queue.issues)
+        counts = {"documents": queue.facts["documents"], "issues": kinds, "groups": len(queue.groups)}
+        facts = {name: queue.facts[name] for name in ("calibrated_on", "unlisted")}
+        print_json({"run": str(run), **counts, **facts})
         return
     _print_issues(queue, run)
 
 
 def _gazetteer_entries(run: Path, weak: list[Path]) -> list[Entry]:
     """The entries of the run's gazetteer, or of the one beside the weak labels."""
-    from lacuner.models.gazetteer import parse_gazetteer, read_sidecars
+    from lacuner.models.gazetteer import parse_gazetteer
+    from lacuner.models.sidecar import read_sidecars
     from lacuner.models.storage import GAZETTEER
 
     path = run / "model" / GAZETTEER
@@ -87,7 +105,9 @@ def _print_issues(queue: ReviewQueue, run: Path) -> None:
     from lacuner.techniques.label_issues import bracket
 
     numbers = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in count_kinds(queue.issues).items()]
-    echo(f"{len(queue.issues):,} label issues in {len(queue.documents):,} documents: {', '.join(numbers)}")
+    echo(f"{len(queue.issues):,} label issues in {queue.facts['documents']:,} documents: {', '.join(numbers)}")
+    if queue.facts["unlisted"]:
+        echo(f"{queue.facts['unlisted']:,} further issues, which are worth less, are left out.")
     where = queue.facts["calibrated_on"]
     if queue.facts.get("signal") == "aum":
         echo("Scores are margins of a model while it was trained: they are good for ranking only.")
@@ -107,7 +127,7 @@ def _print_issues(queue: ReviewQueue, run: Path) -> None:
 
 def sample(
     run: Annotated[Path, Argument(metavar="RUN", help="Run folder of the model.")],
-    texts: Annotated[Path, Argument(metavar="TEXTS", help="Corpus to draw from; best one that was not trained on.")],
+    texts: Annotated[Path, Argument(metavar="TEXTS", help="Corpus to draw from, preferably not trained on.")],
     *,
     sentences: Annotated[int, Option(min=1, help="Number of sentences to draw.")] = 200,
     out: Annotated[Path | None, Option("--out", help="Folder of the sample. Default: RUN/sample.")] = None,

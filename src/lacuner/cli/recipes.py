@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import print_json, print_table, read_splits
+from lacuner.cli.console import echo, print_json, print_table, read_splits
 from lacuner.cli.options import Dev, Encoder, InputOptions, Json, to_arguments
 from lacuner.data import Splits
 from lacuner.errors import ConfigError

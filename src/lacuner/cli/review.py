@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from lacuner.cli.console import log, print_json
+from lacuner.cli.console import echo, log, print_json
 from lacuner.cli.options import Json
 
 

@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from lacuner.cli.console import log
 from lacuner.errors import ConfigError
+from lacuner.processes import MAX_WORKERS
 
 
 def serve(
@@ -22,7 +23,9 @@ def serve(
     allow_host: Annotated[
         list[str] | None, Option(metavar="NAME", help="Host name that the service answers to. Repeatable.")
     ] = None,
-    workers: Annotated[int, Option(min=1, help="Number of processes, each with its own copy of the model.")] = 1,
+    workers: Annotated[
+        int, Option(min=1, max=MAX_WORKERS, help="Number of processes, each with its own copy of the model.")
+    ] = 1,
     threshold: Annotated[
         float | None, Option(help="Minimum probability of a predicted span, 0 to 1, if a request has none.")
     ] = None,
@@ -32,7 +35,9 @@ def serve(
     ] = None,
     max_bytes: Annotated[int, Option(min=1, help="Bytes per request.")] = 256_000,
     max_seconds: Annotated[float, Option(min=0.1, help="Seconds for a request to arrive, and for its answer.")] = 30.0,
-    max_queue: Annotated[int, Option(min=1, help="Characters that may wait, per worker; above that: 429.")] = 1_000_000,
+    max_queue: Annotated[
+        int, Option(min=1, help="Characters that may wait per worker; above: status 429.")
+    ] = 1_000_000,
 ) -> None:
     """Answer prediction requests over HTTP.
 

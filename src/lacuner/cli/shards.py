@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,13 +19,15 @@ from lacuner.cli.sources import LabellingSources, SourceOptions
 from lacuner.corpus import write
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError
+from lacuner.processes import MAX_WORKERS
+from lacuner.training.plan import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lacuner.annotate import LabelModel
     from lacuner.annotate.source_accuracy import SourceAccuracy
-    from lacuner.scale.job import Counts, Job
+    from lacuner.scale.job import Counts, Job, Process
     from lacuner.scale.run import Progress
 
 LOG_SECONDS = 30.0
@@ -43,7 +46,9 @@ class ShardOptions:
             "continues.",
         ),
     ] = None
-    workers: Annotated[int | None, Option(min=1, help="Number of processes. Default: all cores.")] = None
+    workers: Annotated[int | None, Option(min=1, max=MAX_WORKERS, help="Number of processes. Default: all cores.")] = (
+        None
+    )
     shard_size: Annotated[
         int | None, Option(min=1, metavar="N", help="With --on: documents per shard. Default: 16384.")
     ] = None
@@ -90,47 +95,38 @@ class AnnotateJob:
     def identity(self) -> dict[str, Any]:
         from lacuner.scale.job import hash_files
 
-        options = {name: _as_text(value) for name, value in asdict(self.labelling).items()}
+        settings = asdict(self.labelling)
+        options = {k: [str(item) for item in v] if isinstance(v, list) else v for k, v in settings.items()}
         accuracy = None if self.accuracy is None else [list(row) for row in self.accuracy.rows]
         facts = {"command": "annotate", "files": hash_files(self.labelling.files()), "accuracy": accuracy}
         return {**facts, **self.combine, **options, "format": self.format}
 
-    def open(self) -> AnnotateWork:
+    def open(self) -> Process:
         with suppress(OSError):  # on another machine it may not exist, and need not if all paths are absolute
             os.chdir(self.working_folder)
-        return AnnotateWork(self, LabellingSources(self.labelling, log=lambda text: None))
+        sources = LabellingSources(self.labelling, log=lambda text: None)
+        with_own_terms = set().union(*sources.documents.values())
+        return partial(self._label, self.label_model(sources), with_own_terms)
 
+    def label_model(self, sources: LabellingSources) -> LabelModel:
+        """The label model of these sources."""
+        from lacuner.annotate import LabelModel
 
-class AnnotateWork:
-    """The opened sources of `AnnotateJob`."""
+        return LabelModel(sources.sources, **self.combine, overlaps=self.labelling.overlaps, accuracy=self.accuracy)
 
-    def __init__(self, job: AnnotateJob, sources: LabellingSources) -> None:
-        self.job = job
-        self.model = new_label_model(job, sources)
-        self.with_own_terms = set().union(*sources.documents.values())
-        """The documents that have terms of their own in a gazetteer."""
-
-    def process(self, docs: list[Document]) -> tuple[list[Document], Counts]:
+    def _label(
+        self, model: LabelModel, with_own_terms: set[str], docs: list[Document]
+    ) -> tuple[list[Document], Counts]:
+        """Label documents; count those that have terms of their own in a gazetteer."""
         from lacuner.annotate import LabellingStatistics, label_documents
 
         statistics = LabellingStatistics()
-        weak = list(label_documents(docs, self.model, statistics=statistics))
-        seen = {doc.id: 1 for doc in docs if doc.id in self.with_own_terms} if self.with_own_terms else {}
-        return weak, {**statistics.as_json(), "with_own_terms": seen}
+        weak = list(label_documents(docs, model, statistics=statistics))
+        matched_ids = {doc.id: 1 for doc in docs if doc.id in with_own_terms}
+        return weak, {**statistics.as_json(), "with_own_terms": matched_ids}
 
     def write(self, rows: Iterable[Document], path: Path) -> Lost:
-        return write(rows, path, format=self.job.format)
-
-
-def new_label_model(job: AnnotateJob, sources: LabellingSources) -> LabelModel:
-    """The label model of a job."""
-    from lacuner.annotate import LabelModel
-
-    return LabelModel(sources.sources, **job.combine, overlaps=job.labelling.overlaps, accuracy=job.accuracy)
-
-
-def _as_text(value: object) -> Any:
-    return [str(item) for item in value] if isinstance(value, list) else value
+        return write(rows, path, format=self.format)
 
 
 def sample_documents(corpus: Path, inputs: InputOptions) -> Iterator[Document]:
@@ -202,9 +198,7 @@ def describe_progress(progress: Progress) -> str:
     parts = [f"{progress.done:,} of {progress.total:,} documents"]
     seconds = progress.seconds_left
     if seconds is not None:
-        minutes = int(seconds + 0.5) // 60
-        left = f"{minutes // 60}:{minutes % 60:02}:{int(seconds + 0.5) % 60:02}"
-        parts += [f"{progress.rate:,.0f} documents/s", f"{left} left"]
+        parts += [f"{progress.rate:,.0f} documents/s", f"{format_time(seconds)} left"]
     if progress.failed:
         parts.append(f"{progress.failed:,} failed")
     return ", ".join(parts)

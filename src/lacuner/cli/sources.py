@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.console import log
 from lacuner.cli.options import parse_pairs
 from lacuner.errors import ConfigError
@@ -36,7 +37,7 @@ class SourceOptions:
         list[str] | None, Option(metavar="CLASS=LABEL", help="Label of a class of a gazetteer or source. Repeatable.")
     ] = None
     case: Annotated[
-        Literal["smart", "fold", "exact"], Option(help="smart: fold all but acronyms and common words.")
+        Literal["smart", "fold", "exact"], Option(help="smart: ignore case, except in acronyms and common words.")
     ] = "smart"
     overlaps: Annotated[Literal["longest", "all"], Option(help="Overlapping matches to keep.")] = "longest"
     spacing: Annotated[Literal["given", "tokens"], Option(help="tokens: `5 - FU` matches 5-FU.")] = "given"
@@ -47,6 +48,9 @@ class SourceOptions:
     ] = None
     labels: Annotated[
         list[str] | None, Option(metavar="TEXT=LABEL", help="Entity type for GLiNER to look for. Repeatable.")
+    ] = None
+    gliner_threshold: Annotated[
+        float | None, Option(min=0, max=1, metavar="SCORE", help="Lowest score of GLiNER's spans. Default: 0.5.")
     ] = None
     regex: Annotated[
         list[str] | None, Option(metavar="LABEL=PATTERN", help="Pattern; no label: unsure. Repeatable.")
@@ -73,10 +77,15 @@ def _open_huggingface(path: Path, name: str, options: SourceOptions) -> Source:
 
 
 def _open_gliner(path: Path, name: str, options: SourceOptions) -> Source:
-    from lacuner.models.model_sources import gliner_source
+    from lacuner.models.gliner_source import gliner_source
 
-    pairs = [text.partition("=") for text in options.labels or ()]
-    return gliner_source(path, {text.strip(): label.strip() or text.strip() for text, _, label in pairs}, name=name)
+    labels: dict[str, str] = {}
+    for pair in options.labels or ():
+        text, _, label = (part.strip() for part in pair.partition("="))
+        if labels.setdefault(text, label or text) != (label or text):
+            raise ConfigError(f"--labels gives {text!r} two labels: {labels[text]!r} and {label or text!r}")
+    threshold = {} if options.gliner_threshold is None else {"threshold": options.gliner_threshold}
+    return gliner_source(path, labels, name=name, **threshold)
 
 
 def _open_patterns(path: Path, name: str, options: SourceOptions) -> Source:
@@ -132,8 +141,11 @@ class LabellingSources:
     def _check(self, options: SourceOptions) -> None:
         if not (options.dictionary or options.source or options.regex or options.capitalised):
             raise ConfigError("nothing to label with: give --dictionary, --source, --regex or --capitalised")
-        if options.labels and not any(spec.startswith("gliner:") for spec in options.source or ()):
-            raise ConfigError("--labels are for GLiNER: give --source gliner:FOLDER, too")
+        if not any(spec.startswith("gliner:") for spec in options.source or ()):
+            if options.labels:
+                raise ConfigError("--labels are for GLiNER: give --source gliner:FOLDER, too")
+            if options.gliner_threshold is not None:
+                raise ConfigError("--gliner-threshold is for GLiNER: give --source gliner:FOLDER, too")
 
     def _add(self, source: Source) -> None:
         """Add a source other than a gazetteer: these apply the stop list themselves."""
@@ -195,9 +207,14 @@ class LabellingSources:
 
     def write_gazetteer(self, out: Path) -> None:
         """Write the entries of all gazetteers beside the labels, for a tagger that is trained on them."""
-        from lacuner.models.gazetteer import TaggerGazetteer, sidecar
+        from lacuner.models.gazetteer import TaggerGazetteer
+        from lacuner.models.sidecar import sidecar, sidecar_content
         from lacuner.scale.locations import write_file
 
+        if out == STANDARD_STREAM:
+            if self.entries:
+                self.log("no gazetteer is written beside standard output: name it when you train (--dictionary)")
+            return
         if not self.entries:
             sidecar(out).unlink(missing_ok=True)  # of earlier labels in the same file
             return
@@ -205,7 +222,7 @@ class LabellingSources:
         gazetteer = TaggerGazetteer(self.entries[0], case=options.case, spacing=options.spacing, stop=self.stop)
         for entries in self.entries[1:]:
             gazetteer = gazetteer.extend(entries)
-        write_file(sidecar(out), gazetteer.to_json())
+        write_file(sidecar(out), sidecar_content(gazetteer, out))
         self.log(f"wrote {sidecar(out)}: the gazetteer, for `lacuner train`")
 
     def _unique_name(self, name: str) -> str:

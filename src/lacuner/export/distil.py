@@ -11,7 +11,9 @@ Reference: Hinton, Vinyals and Dean (2015), "Distilling the knowledge in a neura
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -22,9 +24,11 @@ import torch
 from torch import Tensor
 
 from lacuner.config import Config
+from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents, treat_as_complete
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError
 from lacuner.evaluate.scores import Count, count_exact
+from lacuner.mapped import Parts
 from lacuner.models.config import MAX_SPAN_WIDTH, EncoderConfig
 from lacuner.models.encoders import open_encoder
 from lacuner.models.heads import build_head
@@ -39,7 +43,7 @@ from lacuner.models.types import CRFScores, HasThreshold, SpanScores
 from lacuner.models.windows import Sentences, cut_sentences
 from lacuner.techniques.distillation import distillation_step, soft_label_set
 from lacuner.training.config import TrainConfig
-from lacuner.training.dataset import TrainingSentences, TrainingSet, training_set
+from lacuner.training.dataset import TrainingSet, cut_parts, keep_rows, training_set
 from lacuner.training.identity import run_identity, set_complete, sort_documents
 from lacuner.training.run_folder import Run, quiet
 from lacuner.training.stage import Selection, train_stage
@@ -47,6 +51,8 @@ from lacuner.training.steps import Step, loss_step
 
 HELD_OUT_EVERY, MAX_HELD_OUT = 10, 500
 """Every tenth document is held out, at most 500."""
+DOCS_AT_ONCE = 500
+"""Documents that the teacher scores at a time."""
 
 
 class DistilConfig(Config):
@@ -85,7 +91,7 @@ def distil(
 
     Args:
         teacher: run folder or model folder.
-        docs: documents, whose labels are ignored.
+        docs: documents, whose labels are ignored; or stored ones, which must be stored without labels.
         out: run folder of the student.
         config: encoder, head and training of the student.
         dev: gold annotations for early stopping and tuning; without them, held-out predictions of the teacher are used.
@@ -96,8 +102,7 @@ def distil(
     source = load(teacher)
     if not isinstance(source, Tagger):
         raise ConfigError("this run only looks names up: it has no model to learn from", file=Path(teacher))
-    bare = (replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in docs)
-    texts = sort_documents(set_complete(bare, False))
+    texts = docs if isinstance(docs, StoredDocuments) else sort_documents(set_complete(remove_labels(docs), False))
     gold = sort_documents(set_complete(dev, True)) if dev else []
     if len(texts) < 2:
         raise ConfigError("distillation needs at least two texts (--text): one is held out")
@@ -106,16 +111,14 @@ def distil(
     with run.locked():
         held_out = np.zeros(len(texts), dtype=bool)
         held_out[: HELD_OUT_EVERY * MAX_HELD_OUT : HELD_OUT_EVERY] = True
-        reference = [
-            replace(doc, complete=True)
-            for doc in Tagger(source.model).predict([doc for doc, held in zip(texts, held_out, strict=True) if held])
-        ]
+        predicted = Tagger(source.model).predict(_select(texts, held_out))
+        reference = [replace(doc, complete=True) for doc in predicted]
         if run.finished:
             log("this run is already finished")
             tagger = load(run.model_folder)
             assert isinstance(tagger, Tagger)
         else:
-            kept = [doc for doc, held in zip(texts, held_out, strict=True) if not held]
+            kept = _select(texts, ~held_out)
             tagger = Tagger(_train(source.model, kept, gold or reference, config, run), source.gazetteer)
             save(tagger, run.model_folder)
         agreement = count_exact(reference, list(Tagger(tagger.model).predict(reference)))
@@ -124,22 +127,35 @@ def distil(
     return Distilled(tagger, run, agreement)
 
 
+def remove_labels(docs: Iterable[Document]) -> Iterator[Document]:
+    """The documents as texts.
+
+    >>> next(remove_labels([Document("1", "Mara left", complete=True)])).complete
+    False
+    """
+    return (replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in docs)
+
+
+def _select(docs: Sequence[Document], chosen: np.ndarray) -> Sequence[Document]:
+    """The documents that a mask marks."""
+    places = np.flatnonzero(chosen)
+    return docs.take(places) if isinstance(docs, StoredDocuments) else [docs[place] for place in places.tolist()]
+
+
 def _train(teacher: Model, docs: Sequence[Document], dev: Sequence[Document], config: DistilConfig, run: Run) -> Model:
     """Train the student on the teacher's probabilities, or on its predictions if their heads differ."""
     own = teacher.head.config()
     kind = config.head or ("token" if own["kind"] in ("crf", "tie_or_break") else own["kind"])
     soft = kind == own["kind"] != "crf" or (kind, own["kind"]) == ("token", "crf")
     soft = soft and config.scheme in (None, own.get("scheme"))
-    labeled = [replace(doc, complete=True) for doc in docs]
-    if not soft:
-        labeled = [replace(doc, complete=True) for doc in Tagger(teacher).predict(docs)]
+    labeled = treat_as_complete(docs) if soft else _label(teacher, docs, run)
     torch.manual_seed(run.seed_for("weights", "model"))
     encoder = open_encoder(config.encoder, docs)
     settings: dict[str, Any] = {**own, "kind": kind} if soft else {"kind": kind, "labels": own["labels"]}
     if not soft and kind in ("token", "crf"):
         settings["scheme"] = config.scheme or own.get("scheme", "BIO")
     elif not soft and kind == "span":
-        annotations = cut_sentences(labeled, encoder, Lost()).annotations
+        annotations = (annotation for part in cut_parts(labeled, encoder, Lost()) for annotation in part.annotations)
         settings["widths"] = min(choose_span_width(annotations), MAX_SPAN_WIDTH)
     student = Model(encoder, build_head(settings, encoder.width))
     lost = Lost()
@@ -148,14 +164,36 @@ def _train(teacher: Model, docs: Sequence[Document], dev: Sequence[Document], co
     run.log(f"distil: learning the teacher's {what} for {len(docs):,} documents: {lost}")
     step: Step
     if soft:
-        probs = align_words(teacher_probs(teacher, docs), data.sentences)
-        data = _with_probs(data, probs, weight_types=kind not in ("token", "prototype"))
+        rows = keep_rows(data, [run.identity, "teacher"], _soft_labels(teacher, data))
+        data = replace(data, targets=replace(data.targets, known=rows["known"]))
+        data = soft_label_set(data, student, rows["probs"], weight_types=kind not in ("token", "prototype"))
         step = loss_step(data) if kind in ("token", "prototype") else distillation_step(data)
     else:
         step = loss_step(data)
     run.plan({"train": config.train.epochs})
     selection = Selection(dev, "dev" if isinstance(student.head, HasThreshold) else "argmax")
     return train_stage(data, lambda _: step, config.train, run, selection).model
+
+
+def _label(teacher: Model, docs: Sequence[Document], run: Run) -> Sequence[Document]:
+    """The documents with the teacher's predictions as complete labels; stored if the documents are."""
+    predicted = (replace(doc, complete=True) for doc in Tagger(teacher).predict(docs))
+    if not isinstance(docs, StoredDocuments):
+        return list(predicted)
+    identity = [run.identity, docs.key]
+    folder = docs.folder / f"predicted-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]}"
+    return open_documents(folder, identity) or store_documents(predicted, folder, identity, ordered=True)
+
+
+def _soft_labels(teacher: Model, data: TrainingSet) -> Parts:
+    """The teacher's probabilities for every word of a training set, and what is known: all that it could score."""
+    docs, first = data.sentences.docs, 0
+    for start in range(0, len(docs), DOCS_AT_ONCE):
+        part = docs[start : start + DOCS_AT_ONCE]
+        probs = align_words(teacher_probs(teacher, part), cut_sentences(part, data.model.encoder))
+        known = data.targets.known[first : first + len(probs)] & ~probs.isnan().any(dim=-1)
+        first += len(probs)
+        yield {"probs": probs.nan_to_num_().numpy(), "known": known.numpy()}
 
 
 def teacher_probs(teacher: Model, docs: Sequence[Document]) -> Tensor:
@@ -179,7 +217,7 @@ def _probs_of(scores: Any) -> Tensor:
     return probs.masked_fill(~scores.mask.unsqueeze(-1), torch.nan) if isinstance(scores, SpanScores) else probs
 
 
-def align_words(probs: Tensor, sentences: Sentences | TrainingSentences) -> Tensor:
+def align_words(probs: Tensor, sentences: Sentences) -> Tensor:
     """Rows of all words of documents, one after another, as rows of the words of (overlapping) windows."""
     last = np.zeros(int(sentences.document.max(initial=-1)) + 1, dtype=np.int64)
     for number, window in zip(sentences.document.tolist(), sentences.windows, strict=True):
@@ -187,10 +225,3 @@ def align_words(probs: Tensor, sentences: Sentences | TrainingSentences) -> Tens
     first = offsets_of(last)[sentences.document]
     edges = np.array([(window.start, window.end) for window in sentences.windows]).reshape(-1, 2)
     return probs[torch.from_numpy(run_positions(first + edges[:, 0], edges[:, 1] - edges[:, 0]))]
-
-
-def _with_probs(data: TrainingSet, probs: Tensor, weight_types: bool) -> TrainingSet:
-    """A training set with soft labels; what the teacher could not score is unknown."""
-    scored = ~probs.isnan().any(dim=-1)
-    targets = replace(data.targets, known=data.targets.known & scored)
-    return soft_label_set(replace(data, targets=targets), data.model, probs.nan_to_num(), weight_types)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -21,7 +18,7 @@ from lacuner.export.options import ExportOptions
 from lacuner.export.proof import MAX_TEXTS, PROOF, Proof, Sample, Tolerance, make_sample, prove
 from lacuner.export.source import ExportSource, open_source, stored_texts
 from lacuner.export.spacy_pipeline import write_spacy, write_wheel
-from lacuner.processes import lock_folder
+from lacuner.processes import atomic_folder
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ def export(
     tolerance = INT8 if options.int8 else exporter.tolerance
     if max_changed is not None:
         tolerance = replace(tolerance, changed=max_changed)
-    with _staging(folder) as part:
+    with atomic_folder(folder) as part:
         exporter.write(source, part, options)
         proof = prove(
             to,
@@ -145,35 +142,6 @@ def _sample(source: ExportSource, docs: Sequence[Document] | None, is_dev: bool,
     if not fitting:
         raise ConfigError("all texts are longer than the encoder reads at once: give shorter ones with --text")
     return make_sample(fitting, origin, is_dev, skipped=len(docs) - len(fitting))
-
-
-@contextmanager
-def _staging(out: Path) -> Iterator[Path]:
-    """A folder that becomes `out` on success and is deleted on error.
-
-    It is in a hidden folder beside `out`, which only its owner can read. What a killed process has left there is
-    removed by the next export to `out`.
-    """
-    staging = out.parent / f".{out.name}.part"
-    with lock_folder(staging):
-        try:
-            staging.chmod(0o700)
-            part = staging / "export"
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir()
-            yield part
-            part.chmod(0o777 & ~_umask())
-            os.replace(part, out)
-        except OSError as error:
-            raise ConfigError(f"cannot write in this folder: {error.strerror}", file=out.parent) from error
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _write(path: Path, text: str) -> None:

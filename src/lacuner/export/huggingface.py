@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import regex
 import torch
 from tokenizers import Regex, Tokenizer
 from tokenizers.normalizers import Replace
@@ -31,27 +32,47 @@ from lacuner.models.types import SubwordEncoder
 
 TOLERANCE = 1e-4
 """Largest difference of a logit between both models for the same sub-words."""
-_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-WORD = (
-    rf"[[\p{{L}}\p{{N}}_]&&[^{_ALONE}]][[\p{{L}}\p{{N}}\p{{M}}_\u00ad\u200c\u200d]&&[^{_ALONE}]]*"
-    rf"|[{_ALONE}][\p{{M}}\u200d]*|(?!\s)\X"
-)
+
+
+def _characters(pattern: str) -> str:
+    """The characters that match, as ranges for a set of Oniguruma.
+
+    The libraries know different versions of Unicode. With ranges, an export has the tables that split lacuner's words.
+    """
+    runs = regex.finditer(rf"(?V1){pattern}+", _ALL)
+    edges = [(_ALL[run.start()], _ALL[run.end() - 1]) for run in runs]
+    return "".join(rf"\x{{{ord(first):x}}}-\x{{{ord(last):x}}}" for first, last in edges)
+
+
+_ALL = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
+_SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_ALONE = _characters(rf"[{_SCRIPTS}]")
+_LETTER = _characters(rf"[[\p{{L}}\p{{N}}_]--[{_SCRIPTS}]]")
+_INNER = _characters(rf"[[\p{{L}}\p{{N}}\p{{M}}_\u00ad\u200c\u200d]--[{_SCRIPTS}]]")
+_MARK = _characters(r"\p{M}")
+_SPACE = _characters(r"\s")
+_EXTENDING = _characters(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
+WORD = rf"[{_LETTER}][{_INNER}]*|[{_ALONE}][{_MARK}\u200d]*|(?![{_SPACE}])\X[{_EXTENDING}]*"
 """`lacuner.corpus.words.word_pattern` in the syntax of the library tokenizers (Oniguruma)."""
-_JOINERS = r"\u00ad\u200c\u200d"
-_PREPENDED = r"\x{600}-\x{605}\x{6dd}\x{70f}\x{890}\x{891}\x{8e2}\x{110bd}\x{110cd}"
+_TAG = _characters(r"[[\p{Cf}&&\p{GCB=Extend}]--\u200c]")
+"""Format characters that belong to the symbol before them, but not to a letter."""
+_PREPENDED = _characters(r"[\p{Cf}&&\p{GCB=Prepend}]")
 """Format characters that belong to the next character."""
-_CONTROL = rf"[[\p{{Cc}}\p{{Cf}}]&&[^\s{_JOINERS}{_PREPENDED}]]"
-_EMOJI = r"[\p{So}\p{Sk}]\p{M}*"
-INVISIBLE = (
-    rf"{_CONTROL}|[\p{{Co}}\p{{Cn}}\ufffd]\p{{M}}*"
-    rf"|[{_PREPENDED}]+(?=[\s\p{{C}}]|\z)"
-    rf"|(?<![\p{{L}}\p{{N}}\p{{M}}_{_JOINERS}])\u00ad|(?<=[{_ALONE}])[\u00ad\u200c]"
-    rf"|(?<![^\s{_CONTROL}])[\p{{M}}\u200c\u200d]+"
-    rf"|(?<![{_ALONE}\p{{M}}\u200d])[\p{{M}}&&[{_ALONE}]]\p{{M}}*"
-    rf"|{_EMOJI}(?:\u200d+{_EMOJI})+"
-)
-"""Words that a normaliser may delete, or tear by deleting what joins them. In our encoder they are unknown sub-words.
-The libraries know different versions of Unicode, so a few words of characters that are new in it still differ."""
+_CONTROL = _characters(r"[[\p{Cc}\p{Cf}]--[\s\u00ad\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Prepend}]]")
+_OTHER, _UNASSIGNED, _SYMBOL = (_characters(rf"[{kind}]") for kind in (r"\p{C}", r"\p{Co}\p{Cn}", r"\p{So}\p{Sk}"))
+_EMOJI = rf"[{_SYMBOL}][{_MARK}]*"
+
+
+def invisible_words(normalizer: Any) -> str:
+    """Words that a normaliser deletes, or tears by deleting what joins them. In our encoder they are unknown."""
+    deleted = "".join(mark for mark in regex.findall(r"\p{M}", _ALL) if not normalizer.normalize_str(mark).strip())
+    after_letter = "".join(regex.findall(rf"[{_SCRIPTS}]", deleted))
+    alone = rf"|(?<=[{_INNER}])[{after_letter}][{_MARK}]*" if after_letter else ""
+    return (
+        rf"[{_CONTROL}]|[{_UNASSIGNED}\ufffd][{_MARK}]*|[{_PREPENDED}]+(?=[{_SPACE}{_OTHER}]|\z)"
+        rf"|(?<![{_INNER}])\u00ad|(?<=[{_ALONE}])[\u00ad\u200c]|(?<=[{_INNER}{_ALONE}])[{_TAG}]+{alone}"
+        rf"|(?<![^{_SPACE}{_CONTROL}])[{deleted}{_TAG}\u200c\u200d]+(?![{_EXTENDING}])|{_EMOJI}(?:\u200d+{_EMOJI})+"
+    )
 
 
 _SYMBOLS = "\u2e3b\u2e0e\U0001f700\U0001f0a1"
@@ -169,7 +190,8 @@ def _keep_words(tokenizer: Tokenizer, unknown: int) -> Any:
     )
     if symbol is None:
         return tokenizer.normalizer
-    before = [Replace(Regex(r"[\x0b\x0c\x{85}]"), " "), Replace(Regex(INVISIBLE), f" {symbol} ")]
+    words = Replace(Regex(invisible_words(tokenizer.normalizer)), f" {symbol} ")
+    before = [Replace(Regex(r"[\x0b\x0c\x{85}]"), " "), words]
     return Normalizers([*before, tokenizer.normalizer])
 
 

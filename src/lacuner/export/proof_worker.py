@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.corpus import read, words_of, write
-from lacuner.corpus.words import word_texts
+from lacuner.corpus.words import word_texts, words_touching
 from lacuner.data import Document, Span, Words
 from lacuner.processes import read_request
 
@@ -95,7 +95,7 @@ def load_huggingface(folder: Path) -> Predict:
     text_mode = reads_text(folder)
 
     def predict(docs: Sequence[Document], report: Report) -> Iterator[Document]:
-        report["given as words"] = 0 if text_mode else len(docs)
+        report |= {"given as words": 0 if text_mode else len(docs), "expanded to whole words": 0}
         for doc in docs:
             words = words_of(doc)
             inputs: Any = doc.text if text_mode else word_texts(doc)
@@ -103,18 +103,28 @@ def load_huggingface(folder: Path) -> Predict:
             rows = tagger(inputs, **options) if words else []
             if not text_mode:
                 rows = rows[0] if rows and isinstance(rows[0], list) else rows
-            yield replace(doc, spans=tuple(_span_of(row, words, text_mode) for row in rows))
+            spans = tuple(_span_of(row, words, text_mode) for row in rows)
+            if text_mode:
+                edges = zip(spans, rows, strict=True)
+                report["expanded to whole words"] += sum(span[:2] != (row["start"], row["end"]) for span, row in edges)
+            yield replace(doc, spans=spans)
 
     return predict
 
 
 def _span_of(row: dict[str, Any], words: Words, text_mode: bool) -> Span:
-    """An entity of the pipeline; offsets in words joined by spaces become offsets in the text."""
+    """An entity of the pipeline, in whole words.
+
+    Its offsets leave out what the tokenizer deletes at the edges of a word; offsets in words joined by spaces become
+    offsets in the text.
+    """
     start, end = int(row["start"]), int(row["end"])
-    if not text_mode:
-        starts = list(accumulate((last - first + 1 for first, last in words), initial=0))
-        start, end = words[bisect_right(starts, start) - 1][0], words[bisect_left(starts, end) - 1][1]
-    return Span(start, end, row["entity_group"], round(float(row["score"]), 6))
+    if text_mode:
+        first, last = words_touching(words, start, end)
+    else:
+        starts = list(accumulate((after - before + 1 for before, after in words), initial=0))
+        first, last = bisect_right(starts, start) - 1, bisect_left(starts, end)
+    return Span(words[first][0], words[last - 1][1], row["entity_group"], round(float(row["score"]), 6))
 
 
 LOADERS: dict[str, Callable[[Path], Predict]] = {

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 from lacuner.errors import ConfigError, ProcessLostError
 from lacuner.processes import RunRequests, map_in_order, run_requests, usable_cores
 from lacuner.scale.job import Record, ShardTask, open_once
 from lacuner.scale.shards import Shard
 
-Engine = Callable[[ShardTask, Sequence[Shard]], Iterator[tuple[Shard, Record]]]
-"""Runs the task on every shard and yields each with its record when it is finished."""
+RunShards = Callable[[Sequence[Shard]], Iterator[tuple[Shard, Record]]]
+"""Runs a task on every shard and yields each with its record when it is finished."""
+Engine = Callable[[ShardTask], AbstractContextManager[RunShards]]
+"""Prepares to run a task on shards, before they are known: workers may start while the corpus is cut."""
 
 ATTEMPTS = 3
 """How often a shard is tried if its worker dies."""
@@ -33,9 +37,12 @@ class ProcessEngine:
 
     workers: int
 
-    def __call__(self, task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
+    def __call__(self, task: ShardTask) -> AbstractContextManager[RunShards]:
+        return nullcontext(partial(self._run, task))
+
+    def _run(self, task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
         missing, attempts = list(shards), 0
-        if self.workers > 1 and task.job.forkable:
+        if missing and self.workers > 1 and task.job.forkable:
             open_once(task.job, task.job_hash)  # here, so that workers share its memory
         start = None if task.job.forkable else "spawn"
         while missing:

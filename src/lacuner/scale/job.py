@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,14 +26,8 @@ Record = dict[str, Any]
 """What a finished shard leaves behind: the hashes of input and job, and its counts."""
 
 
-class Work(Protocol):
-    """An opened job, with its models and gazetteers."""
-
-    def process(self, docs: list[Document]) -> tuple[Sequence[Any], Counts]:
-        """The rows of output for some documents, and what is to be counted."""
-
-    def write(self, rows: Iterable[Any], path: Path) -> Lost:
-        """Write the rows of a shard."""
+Process = Callable[[list[Document]], tuple[Sequence[Any], Counts]]
+"""An opened job, with its models and gazetteers: from documents to rows of output, and what is to be counted."""
 
 
 class Job(Protocol):
@@ -54,8 +48,11 @@ class Job(Protocol):
     def identity(self) -> dict[str, Any]:
         """Everything beside the documents that the output depends on, as JSON."""
 
-    def open(self) -> Work:
+    def open(self) -> Process:
         """Load models and gazetteers."""
+
+    def write(self, rows: Iterable[Any], path: Path) -> Lost:
+        """Write the rows of a shard."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +68,11 @@ class ShardTask:
     def __call__(self, shard: Shard) -> Record:
         """Process a shard and write its files, the record last; a finished shard is not processed again."""
         folder = location(self.folder)
-        record = read_record(folder, shard.name, shard.sha256, self.job_hash)
+        record = read_record(folder, self.job, shard.name, [shard.sha256, self.job_hash])
         return record if record is not None else self._run(shard, folder)
 
     def _run(self, shard: Shard, folder: Path) -> Record:
-        work = open_once(self.job, self.job_hash)
+        process = open_once(self.job, self.job_hash)
         failures: list[tuple[str, str, str]] = []
         counts: Counts = {"documents": 0}
         lost = Lost()
@@ -87,18 +84,19 @@ class ShardTask:
         def rows() -> Iterator[Any]:
             docs = read_shard(shard, self.options, lost, on_error)
             while group := list(islice(docs, GROUP)):
-                for processed, part in process_group(work, group, failures, named=not shard.converted):
+                for processed, part in process_group(process, group, failures, named=not shard.converted):
                     add_counts(counts, part)
                     yield from processed
 
-        with open_for_writing(folder / self.job.output / f"{shard.name}{self.job.ending}") as path:
-            unwritten = work.write(rows(), path)
-        failed_file = folder / "failed" / f"{shard.name}.tsv"
+        with open_for_writing(output_file(folder, self.job, shard.name)) as path:
+            unwritten = self.job.write(rows(), path)
         if failures:
             lines = ["\t".join(" ".join(cell.split()) for cell in row) for row in failures]
-            write_file(failed_file, "\n".join(["where\tid\treason", *lines, ""]).encode("utf-8", "replace"))
+            write_file(
+                failed_file(folder, shard.name), "\n".join(["where\tid\treason", *lines, ""]).encode("utf-8", "replace")
+            )
         else:
-            failed_file.unlink(missing_ok=True)
+            failed_file(folder, shard.name).unlink(missing_ok=True)
         record = {
             "input": shard.sha256,
             "job": self.job_hash,
@@ -108,19 +106,19 @@ class ShardTask:
             "writing": dict(unwritten),
             "counts": counts,
         }
-        write_json(_record_file(folder, shard.name), record)
+        write_json(record_file(folder, shard.name), record)
         return record
 
 
 def process_group(
-    work: Work, docs: list[Document], failures: list[tuple[str, str, str]], *, named: bool = True
+    process: Process, docs: list[Document], failures: list[tuple[str, str, str]], *, named: bool = True
 ) -> Iterator[tuple[Sequence[Any], Counts]]:
     """Process documents together or, if that fails, one by one; those that fail alone are added to `failures`.
 
     `named`: whether the place of a document is one that the user knows.
     """
     try:
-        yield work.process(docs)
+        yield process(docs)
         return
     except MemoryError:
         raise
@@ -130,13 +128,13 @@ def process_group(
             failures.append((str(docs[0].where or "") if named else "", docs[0].id, reason))
             return
     for doc in docs:
-        yield from process_group(work, [doc], failures, named=named)
+        yield from process_group(process, [doc], failures, named=named)
 
 
-_opened: dict[str, Work] = {}
+_opened: dict[str, Process] = {}
 
 
-def open_once(job: Job, job_hash: str) -> Work:
+def open_once(job: Job, job_hash: str) -> Process:
     """The opened job of this process. A forked worker inherits it.
 
     What is open stays open: the garbage collector need not look at a gazetteer of a million objects again and again,
@@ -171,16 +169,30 @@ def hash_files(paths: Iterable[Path]) -> dict[str, str]:
     return hashes
 
 
-def _record_file(folder: Path, name: str) -> Path:
+def output_file(folder: Path, job: Job, name: str) -> Path:
+    """What a shard is written to."""
+    return folder / job.output / f"{name}{job.ending}"
+
+
+def record_file(folder: Path, name: str) -> Path:
+    """Where the record of a shard is."""
     return folder / "records" / f"{name}.json"
 
 
-def read_record(folder: Path, name: str, sha256: str, job_hash: str) -> Record | None:
-    """The record of a finished shard; None if it is not finished, or its input or the job was another."""
-    record = read_json(_record_file(folder, name))
-    if not isinstance(record, dict) or record.get("input") != sha256 or record.get("job") != job_hash:
+def failed_file(folder: Path, name: str) -> Path:
+    """Where the documents of a shard that failed are listed."""
+    return folder / "failed" / f"{name}.tsv"
+
+
+def read_record(folder: Path, job: Job, name: str, hashes: list[str]) -> Record | None:
+    """The record of a finished shard; None if it is not finished, its output is gone, or input or job were others.
+
+    `hashes` are those of the input and of the job.
+    """
+    record = read_json(record_file(folder, name))
+    if not isinstance(record, dict) or [record.get("input"), record.get("job")] != hashes:
         return None
-    return record
+    return record if output_file(folder, job, name).exists() else None
 
 
 def add_counts(total: Counts, part: Counts) -> None:

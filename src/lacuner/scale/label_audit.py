@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from lacuner.audit.issues import LABEL_PRECISION, LabelIssue, count_kinds, label
 from lacuner.corpus.json_rows import write_lines
 from lacuner.data import Document, Lost
 from lacuner.models.storage import AnyTagger, fingerprint, load
-from lacuner.scale.job import Counts
+from lacuner.scale.job import Counts, Process
 
 
 @dataclass(frozen=True)
@@ -29,23 +30,16 @@ class LabelAuditJob:
     forkable: bool = False
 
     def identity(self) -> dict[str, Any]:
-        settings = {name: value for name, value in asdict(self).items() if name in ("label_precision", "min_score")}
+        settings = {"label_precision": self.label_precision, "min_score": self.min_score}
         return {"command": "audit labels", "model": fingerprint(self.run), **settings}
 
-    def open(self) -> LabelAuditWork:
+    def open(self) -> Process:
         torch.set_num_threads(1)  # one per worker; with more, rounding could differ
-        return LabelAuditWork(self, load(self.run))
+        return partial(self._find_issues, load(self.run))
 
-
-class LabelAuditWork:
-    """The loaded model of `LabelAuditJob`."""
-
-    def __init__(self, job: LabelAuditJob, tagger: AnyTagger) -> None:
-        self.job, self.tagger = job, tagger
-
-    def process(self, docs: list[Document]) -> tuple[list[LabelIssue], Counts]:
-        options: dict[str, Any] = {"label_precision": self.job.label_precision, "min_score": self.job.min_score}
-        pairs = zip(docs, predict_candidates(self.tagger, docs), strict=True)
+    def _find_issues(self, tagger: AnyTagger, docs: list[Document]) -> tuple[list[LabelIssue], Counts]:
+        options: dict[str, Any] = {"label_precision": self.label_precision, "min_score": self.min_score}
+        pairs = zip(docs, predict_candidates(tagger, docs), strict=True)
         issues = [issue for doc, predicted in pairs for issue in label_issues([doc], [predicted], **options)]
         labels = sum(len(doc.spans) for doc in docs)
         return issues, {"documents": len(docs), "labels": labels, "issues": count_kinds(issues)}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ def location(text: str) -> Path:
     try:
         place: Any = UPath(text)
         place.exists()  # an unknown protocol, or one whose library is missing
-    except (ImportError, ValueError) as error:
-        raise ConfigError(f"{text}: fsspec cannot open this URL: {error}") from error
+    except Exception as error:  # each protocol has errors of its own: no library, no connection, no credentials
+        raise ConfigError(f"{text}: fsspec cannot open this URL: {error or type(error).__name__}") from error
     opened: Path = place
     return opened
 
@@ -57,10 +58,16 @@ def open_for_writing(place: Path) -> Iterator[Path]:
         local = Path(folder) / place.name
         yield local
         files: Any = place.fs  # type: ignore[attr-defined]
-        part = str(place.parent / f".{place.name}.part")
+        # a name of its own: Ray tries a shard again if a machine does not answer, which may still be writing
+        part = str(place.parent / f".{place.name}.{secrets.token_hex(8)}.part")
         files.makedirs(str(place.parent), exist_ok=True)
-        files.put_file(str(local), part)
-        files.mv(part, str(place))
+        try:
+            files.put_file(str(local), part)
+            files.mv(part, str(place))
+        except BaseException:
+            with suppress(Exception):
+                files.rm(part)
+            raise
 
 
 def write_file(place: Path, data: bytes, *, private: bool = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 from lacuner.corpus import words_of, write
 from lacuner.data import Document, Lost
 from lacuner.models.storage import AnyTagger, fingerprint, load_with_entries
-from lacuner.scale.job import Counts, hash_files
+from lacuner.scale.job import Counts, Process, hash_files
 from lacuner.scale.shards import ending_of
 
 
@@ -39,22 +40,13 @@ class PredictJob:
         facts = {"command": "predict", "model": fingerprint(self.run), "files": hash_files(self.dictionary)}
         return {**facts, **options, "format": self.format}
 
-    def open(self) -> PredictWork:
+    def open(self) -> Process:
         torch.set_num_threads(1)  # one per worker; with more, rounding could differ
-        tagger = load_with_entries(self.run, gazetteer=self.gazetteer, dictionary=self.dictionary)
-        return PredictWork(self, tagger)
+        return partial(self._predict, load_with_entries(self.run, gazetteer=self.gazetteer, dictionary=self.dictionary))
 
-
-class PredictWork:
-    """The loaded tagger of `PredictJob`."""
-
-    def __init__(self, job: PredictJob, tagger: AnyTagger) -> None:
-        self.job, self.tagger = job, tagger
-
-    def process(self, docs: list[Document]) -> tuple[list[Document], Counts]:
-        tagger = self.tagger
+    def _predict(self, tagger: AnyTagger, docs: list[Document]) -> tuple[list[Document], Counts]:
         before = tagger.words_truncated, tagger.words_unread
-        predicted = list(tagger.predict(docs, on_long=self.job.on_long, threshold=self.job.threshold))
+        predicted = list(tagger.predict(docs, on_long=self.on_long, threshold=self.threshold))
         spans = Counter(span.label for doc in predicted for span in doc.spans)
         words = {"words": sum(len(words_of(doc)) for doc in predicted)}
         words |= {
@@ -64,4 +56,4 @@ class PredictWork:
         return predicted, {"documents": len(predicted), **words, "spans": dict(spans)}
 
     def write(self, rows: Iterable[Document], path: Path) -> Lost:
-        return write(rows, path, format=self.job.format)
+        return write(rows, path, format=self.format)

@@ -14,22 +14,24 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lacuner.errors import ConfigError, LacunerError
-from lacuner.processes import AHEAD, Request, run_child
-from lacuner.scale.engines import ATTEMPTS, lost_worker
-from lacuner.scale.job import Record, ShardTask
+from lacuner.processes import AHEAD, Request, run_child, use_one_thread
+from lacuner.scale.engines import ATTEMPTS, RunShards, lost_worker
+from lacuner.scale.job import Record, ShardTask, open_once
 from lacuner.scale.shards import Shard
 
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_agent_register_timeout_ms": "120000",  # a busy machine needs more than the default of 15 seconds
+    "RAY_task_oom_retries": str(ATTEMPTS - 1),  # not for ever: Ray kills tasks itself before memory runs out
+    "RAY_worker_niceness": "0",  # workers have the priority of the command; by default, every other process goes first
 }
 """Variables for Ray, unless they are set: nothing is reported to its makers."""
 LOG_SECONDS = 1.0
 """How often the lines that child processes print are fetched."""
-WORKER_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,17 @@ class RayEngine:
     address: str = "local"
     workers: int | None = None
 
-    def __call__(self, task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
+    @contextmanager
+    def __call__(self, task: ShardTask) -> Iterator[RunShards]:
         with connect(self.address, self.workers) as ray:
-            limit = self.workers or AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-            run = ray.remote(_run).options(num_cpus=1, max_retries=ATTEMPTS - 1)
+            cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
             stored = ray.put(task)
-            waiting = list(reversed(shards))
-            running: dict[Any, Shard] = {}
-            while waiting or running:
-                while waiting and len(running) < limit:
-                    shard = waiting.pop()
-                    running[run.remote(stored, shard)] = shard
-                [finished], _ = ray.wait(list(running), num_returns=1)
-                shard = running.pop(finished)
-                yield shard, _result(ray, finished, shard)
+            limit, openings = self.workers or AHEAD * cores, []
+            if self.address == "local":  # all cores of the cluster are ours: a second task waits for each of them
+                limit = AHEAD * cores
+                openings = [ray.remote(_open).options(max_retries=0).remote(stored) for _ in range(cores)]
+            yield partial(_run_shards, ray, stored, limit)
+            del openings  # they run on; Ray prints no errors of tasks without a reference
 
 
 @dataclass(frozen=True)
@@ -106,18 +105,17 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
         import ray
     except ImportError as error:
         raise ConfigError("--on ray needs Ray: pip install 'lacuner[scale]'") from error
+    # no `runtime_env`: the workers that Ray has started in advance would not be used
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    options["runtime_env"] = {"env_vars": WORKER_ENVIRONMENT}
     with tempfile.TemporaryDirectory(prefix="lacuner-", ignore_cleanup_errors=True) as folder:  # 0700
         if address == "local":
             options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1", "_temp_dir": folder}
             options |= {"num_cpus": workers} if workers else {}
         try:
             ray.init(address, **options)
-        except LacunerError:
-            raise
         except Exception as error:  # Ray raises errors of many types, some of them plain Exception
-            reason = str(error).strip().partition("\n")[0]
+            first, *more = str(error).strip().split("\n")
+            reason = f"{first} {more[-1]}" if more and first.endswith(":") else first  # the last line of a traceback
             raise ConfigError(f"cannot connect to Ray at {address}: {reason}; check --on") from error
         try:
             with redirect_stdout(sys.stderr):  # Ray prints there which workers died; standard output is for results
@@ -127,7 +125,29 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
                 ray.shutdown()
 
 
+def _run_shards(ray: Any, task: Any, limit: int, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
+    """Run a task that is stored in Ray on every shard, at most `limit` at a time."""
+    run = ray.remote(_run).options(num_cpus=1, max_retries=ATTEMPTS - 1)
+    waiting = list(reversed(shards))
+    running: dict[Any, Shard] = {}
+    while waiting or running:
+        while waiting and len(running) < limit:
+            shard = waiting.pop()
+            running[run.remote(task, shard)] = shard
+        [finished], _ = ray.wait(list(running), num_returns=1)
+        shard = running.pop(finished)
+        yield shard, _result(ray, finished, shard)
+
+
+def _open(task: ShardTask) -> None:
+    """Open the job in a worker, while the corpus is cut into shards."""
+    use_one_thread()
+    with suppress(Exception):  # the first shard will fail in the same way, and say so
+        open_once(task.job, task.job_hash)
+
+
 def _run(task: ShardTask, shard: Shard) -> Record:
+    use_one_thread()
     return task(shard)
 
 

@@ -1,9 +1,9 @@
 """Run a job over a corpus in shards: cut, run what is missing, merge the counts.
 
-The output folder has `manifest.json` (the job and the shards), `documents/`, or another folder
-that the job names (one file per shard), `failed/` (documents
-that could not be processed, with the reason), `records/` (the counts of each shard) and `summary.json`. It contains no
-times, so two runs are equal byte for byte, whatever the engine and the number of workers.
+The output folder has `manifest.json` (the job and the shards), `documents/`, or another folder that the job names (one
+file per shard), `failed/` (documents that could not be processed, with the reason), `records/` (the counts of each
+shard) and, when all shards are done, `summary.json`. It contains no times, so two runs are equal byte for byte,
+whatever the engine and the number of workers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,23 @@ from lacuner.data import Lost
 from lacuner.errors import ConfigError, CorpusError
 from lacuner.processes import lock_folder
 from lacuner.scale.engines import Engine
-from lacuner.scale.job import Counts, Job, Record, ShardTask, add_counts, hash_job, read_record
+from lacuner.scale.job import (
+    Counts,
+    Job,
+    Record,
+    ShardTask,
+    add_counts,
+    failed_file,
+    hash_job,
+    output_file,
+    read_record,
+    record_file,
+)
 from lacuner.scale.locations import is_url, read_json, remove_folder, write_file, write_json
 from lacuner.scale.shards import SHARD_SIZE, Corpus, Cutting, Shard, cut_corpus
 
-HOPELESS = 1000
-"""Failed documents, without any other, after which a run stops."""
+MAX_FAILURES = 1000
+"""Number of failed documents after which a run stops, if no document has succeeded."""
 
 
 @dataclass
@@ -74,42 +85,49 @@ class ShardedRun:
         job_hash = hash_job(self.job, corpus.options, corpus.format, __version__)
         manifest = read_json(out / "manifest.json")
         identity = {"job": job_hash, "shard_size": self.shard_size}
-        if manifest is not None and {name: manifest.get(name) for name in identity} != identity:
+        if manifest is not None and not (isinstance(manifest, dict) and identity.items() <= manifest.items()):
             raise ConfigError("this folder has the output of other settings or models: choose another --out", file=out)
         failures: list[CorpusError] = []
         lost = Lost()
         finished = self._finished_shards(manifest, job_hash)
         cutting = Cutting(temporary, self.shard_size, failures.append, lambda *shard: shard in finished)
-        shards = list(cut_corpus(corpus, cutting, lost))
-        facts = {**identity, "settings": self.job.identity(), "version": __version__}
-        self._write_manifest(facts, shards, manifest)
-        self._write_unreadable(failures)
-        total = sum(shard.documents for shard in shards)
-        records = {shard.name: finished[key] for shard in shards if (key := (shard.name, shard.sha256)) in finished}
-        missing = [shard for shard in shards if shard.name not in records]
-        done = total - sum(shard.documents for shard in missing)
-        self.log(f"{len(shards):,} shards, {total:,} documents" + (f"; {done:,} are done" if done else ""))
-        progress = Progress(total, done, done, sum(record["failed"] for record in records.values()))
-        task = ShardTask(self.job, str(out), corpus.options, job_hash)
-        for shard, record in run_shards(task, missing, engine):
-            records[shard.name] = record
-            progress.done += shard.documents
-            progress.failed += record["failed"]
-            self.on_progress(progress)
-            if progress.failed >= HOPELESS:
-                _check_hope(records.values())
-        _check_hope(records.values())
-        ordered = [records[shard.name] for shard in shards]
-        summary = merge_records(ordered)
+        with engine(ShardTask(self.job, str(out), corpus.options, job_hash)) as run_shards:
+            shards = list(cut_corpus(corpus, cutting, lost))
+            facts = {**identity, "settings": self.job.identity(), "version": __version__}
+            self._write_manifest(facts, shards, manifest)
+            self._write_unreadable(failures)
+            _check_any_read(shards, failures)
+            records = {shard.name: finished[key] for shard in shards if (key := (shard.name, shard.sha256)) in finished}
+            missing = [shard for shard in shards if shard.name not in records]
+            if missing:
+                (out / "summary.json").unlink(missing_ok=True)  # a summary means that all documents are there
+            progress = self._start_progress(shards, missing, records.values())
+            for shard, record in run_shards(missing):
+                records[shard.name] = record
+                progress.done += shard.documents
+                progress.failed += record["failed"]
+                self.on_progress(progress)
+                if progress.failed >= MAX_FAILURES:
+                    _check_any_processed(records.values())
+        _check_any_processed(records.values())
+        summary = merge_records([records[shard.name] for shard in shards])
         summary["failed"] += len(failures)
         add_counts(summary["reading"], dict(lost))
         write_json(out / "summary.json", summary, indent=1)
         return summary
 
+    def _start_progress(
+        self, shards: Sequence[Shard], missing: Sequence[Shard], records: Collection[Record]
+    ) -> Progress:
+        total = sum(shard.documents for shard in shards)
+        done = total - sum(shard.documents for shard in missing)
+        self.log(f"{len(shards):,} shards, {total:,} documents" + (f"; {done:,} are done" if done else ""))
+        return Progress(total, done, done, sum(record["failed"] for record in records))
+
     def _finished_shards(self, manifest: dict[str, Any] | None, job_hash: str) -> dict[tuple[str, str], Record]:
         """The records of finished shards, by name and hash."""
         keys = [(row["name"], row["sha256"]) for row in (manifest or {}).get("shards", ())]
-        records = {key: read_record(self.out, *key, job_hash) for key in keys}
+        records = {key: read_record(self.out, self.job, key[0], [key[1], job_hash]) for key in keys}
         return {key: record for key, record in records.items() if record is not None}
 
     @contextmanager
@@ -135,9 +153,9 @@ class ShardedRun:
         for row in (previous or {}).get("shards", ()):
             name = row["name"]
             if name not in names and name.isdigit():
-                output = f"{self.job.output}/{name}{self.job.ending}"
-                for file in (f"records/{name}.json", output, f"failed/{name}.tsv"):
-                    (self.out / file).unlink(missing_ok=True)
+                for file in (record_file(self.out, name), output_file(self.out, self.job, name)):
+                    file.unlink(missing_ok=True)
+                failed_file(self.out, name).unlink(missing_ok=True)
         write_json(self.out / "manifest.json", {**facts, "shards": rows}, indent=1)
 
     def _write_unreadable(self, failures: Sequence[CorpusError]) -> None:
@@ -147,11 +165,6 @@ class ShardedRun:
             write_file(path, "".join(["reason\n", *[f"{' '.join(str(e).split())}\n" for e in failures]]).encode())
         else:
             path.unlink(missing_ok=True)
-
-
-def run_shards(task: ShardTask, shards: Sequence[Shard], engine: Engine) -> Iterator[tuple[Shard, Record]]:
-    """Run a task on each shard, in whatever order the engine finishes them; each leaves its files and its record."""
-    return engine(task, shards) if shards else iter(())
 
 
 def merge_records(records: Sequence[Record]) -> dict[str, Any]:
@@ -167,7 +180,13 @@ def merge_records(records: Sequence[Record]) -> dict[str, Any]:
     return summary
 
 
-def _check_hope(records: Collection[Record]) -> None:
+def _check_any_read(shards: Sequence[Shard], failures: Sequence[CorpusError]) -> None:
+    """Stop if no document at all could be read."""
+    if failures and not shards:
+        raise CorpusError(f"no document could be read; the first failed: {failures[0]}")
+
+
+def _check_any_processed(records: Collection[Record]) -> None:
     """Stop if no document at all could be processed."""
     failed = [record for record in records if record["failed"]]
     if failed and not any(record["counts"]["documents"] for record in records):

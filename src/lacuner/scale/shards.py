@@ -17,7 +17,7 @@ from typing import Any
 
 from lacuner.atomic import STANDARD_STREAM
 from lacuner.corpus import jsonl, parquet
-from lacuner.corpus.formats import FORMATS, choose_format, read_file
+from lacuner.corpus.formats import FORMATS, choose_format, folder_files, read_file
 from lacuner.corpus.json_stream import is_lines
 from lacuner.corpus.reader import MAX_LINE, CorpusFile, Part, ReadOptions, raise_error
 from lacuner.corpus.streams import MAGIC
@@ -96,7 +96,7 @@ def cut_corpus(corpus: Corpus, cutting: Cutting, lost: Lost | None = None) -> It
     format = choose_format(file, corpus.format)
     names = (f"{number:05}" for number in count())
     if format in ("jsonl", "tokens") and file.path.is_dir():
-        for part in jsonl.lines_files(file):
+        for part in folder_files(file, format):
             yield from _cut_lines(part, format, cutting, names)
     elif format in _LINE_FORMATS and not file.path.is_dir():
         yield from _cut_lines(file, format, cutting, names)

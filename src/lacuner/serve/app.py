@@ -165,6 +165,7 @@ class Service:
     def _record_batch(self, texts: int, seconds: float) -> None:
         self.metrics.batch_texts.observe(texts)
         self.metrics.batch_seconds.observe(seconds)
+        self.metrics.queue.set(self.queue.characters)  # for scrapes that another worker answers
         unread, self._unread = self._tagger.words_unread - self._unread, self._tagger.words_unread
         self.metrics.words_unread.inc(unread)
 

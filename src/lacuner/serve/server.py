@@ -41,6 +41,7 @@ DRAIN_SECONDS = 1.0
 """Time between SIGTERM and the end of listening, in which `/health` says 503 and every answer closes its connection."""
 LAST_REQUEST_SECONDS = 0.5
 """Time between the end of listening and the closing of idle connections: requests that are on their way arrive."""
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 RESTART_SECONDS = 5.0
 """Least time between two starts of a worker: one that dies at once is not started all the time."""
 
@@ -148,14 +149,15 @@ def run_worker(settings: ServiceSettings, listener: socket.socket, log: Log, on_
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(2 * settings.max_seconds) + 5,
     )
-    with _signals_end_nothing():  # uvicorn raises them again after its own, graceful end
+    with _handle_signals(lambda _: None):  # uvicorn raises them again after its own, graceful end
         GracefulServer(config, service, on_ready).run(sockets=[listener])
     log(f"worker {os.getpid()} stopped: {service.accepted:,} requests accepted, {service.answered:,} answered")
 
 
 @contextmanager
-def _signals_end_nothing() -> Iterator[None]:
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+def _handle_signals(handle: Callable[[int], None]) -> Iterator[None]:
+    """Call a function at SIGTERM and SIGINT, which then do not end the process."""
+    before = {number: signal.signal(number, lambda number, _: handle(number)) for number in END_SIGNALS}
     try:
         yield
     finally:
@@ -166,13 +168,11 @@ def _signals_end_nothing() -> Iterator[None]:
 def run_workers(settings: ServiceSettings, listener: socket.socket, workers: int, log: Log) -> None:
     """Run several workers until SIGTERM or SIGINT, and replace those that die."""
     stopping: list[int] = []
-    with tempfile.TemporaryDirectory(prefix="lacuner-metrics-") as folder, _signals_end_nothing():
+    with tempfile.TemporaryDirectory(prefix="lacuner-metrics-") as folder, _handle_signals(stopping.append):
         os.environ[FOLDER_VARIABLE] = folder
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))
         pool = [_Worker(settings, listener, log) for _ in range(workers)]
         try:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda number, _: stopping.append(number))
             for worker in pool:
                 worker.wait_until_ready(stopping)
             if not stopping:
