@@ -44,13 +44,15 @@ test-slow: $(READY)  ## all tests, also those that take minutes each
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
 # the libraries of other tools are heavy, and no part of the project
-.venv-libraries/.ready: tests/corpus/libraries.txt
+.venv-libraries/.ready: tests/corpus/libraries.txt constraints.txt
 	@$(PYTHON) -m venv .venv-libraries
+	@PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-libraries/bin/pip install --quiet torch
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-libraries/bin/pip install --quiet -r tests/corpus/libraries.txt
 	@touch $@
 
-test-libraries: .venv-libraries/.ready  ## Label Studio's, Argilla's, spaCy's ... libraries read our files, and we read theirs
-	@LACUNER_TEST_LIBRARIES=1 .venv-libraries/bin/python -m pytest --noconftest -p no:cacheprovider -rs tests/corpus/test_other_libraries.py
+test-libraries: .venv-libraries/.ready  ## Label Studio's, Argilla's, spaCy's ... libraries read our files, we read theirs; GLiNER is a source
+	@LACUNER_TEST_LIBRARIES=1 .venv-libraries/bin/python -m pytest --noconftest -p no:cacheprovider -rs \
+		tests/corpus/test_other_libraries.py tests/models/test_gliner_source.py
 
 check: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff format --check .

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.augmentation GOLD`: how good must a masked language model be to keep labels right?
+"""`python -m benchmarks.augmentation GOLD [--encoders NAME ...]`: how good must a masked language model be?
 
-Encoders are pre-trained for more and more epochs, and then augment the sentences. Gold shows the most frequent label of
-each word: of the words that were replaced, for how many is the label still the most frequent one of the new word? That
-is not true of all original words: `as they were` is the upper bound.
+Encoders are pre-trained for more and more epochs, and then augment the sentences; with `--encoders`, pre-trained ones
+do. Gold shows the most frequent label of each word: of the words that were replaced, for how many is the label still
+the most frequent one of the new word? That is not true of all original words: `as they were` is the upper bound.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from lacuner.config import load_config
 from lacuner.corpus import read
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
-from lacuner.errors import LacunerError
+from lacuner.errors import ConfigError, LacunerError
+from lacuner.models.config import EncoderConfig
 from lacuner.models.model import MaskedLanguageModel
 from lacuner.models.storage import load_model
 from lacuner.pretraining.augmentation import augment
+from lacuner.pretraining.masked_lm import open_masked_model
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.training.identity import set_complete
 
@@ -68,14 +70,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.augmentation", description=__doc__)
     parser.add_argument("gold", type=Path, help="file with gold labels")
     parser.add_argument("--epochs", type=int, nargs="+", default=[1, 3, 10, 30], help="epochs of pre-training")
+    parser.add_argument("--encoders", nargs="+", help="pre-trained encoders (tiny-en, run:PATH, ...) instead")
     args = parser.parse_args(arguments)
     try:
-        rows = measure(list(set_complete(read(args.gold), True)), args.epochs)
+        docs = list(set_complete(read(args.gold), True))
+        rows = measure(docs, args.epochs) if not args.encoders else measure_pretrained(docs, args.encoders)
     except (LacunerError, OSError) as error:
         sys.stderr.write(f"benchmarks.augmentation: {error}\n")
         return 2
     sides = (f"{where}, {when}" for where in ("entities", "others") for when in ("as they were", "replaced"))
-    sys.stdout.write(markdown_table(("epochs of pre-training", "top 1", "top 5", *sides), rows) + "\n")
+    columns = ("encoder", "top 5") if args.encoders else ("epochs of pre-training", "top 1", "top 5")
+    sys.stdout.write(markdown_table((*columns, *sides), rows) + "\n")
     return 0
 
 
@@ -89,13 +94,28 @@ def measure(docs: Sequence[Document], epochs: Sequence[int]) -> list[list[str]]:
             result = pretrain(texts, out, load_config(PretrainConfig, settings=[f"train.epochs={count}"]))
             model = load_model(out)
             assert isinstance(model, MaskedLanguageModel)
-            shares = [result.held_out["top1"], result.held_out["top5"]]
-            for replaced in count_replaced(docs, augment(docs, model), usual):
-                words = max(replaced.words, 1)
-                shares += [replaced.before / words, replaced.after / words]
+            shares = [result.held_out["top1"], result.held_out["top5"], *fitting_shares(docs, model, usual)]
             rows.append([str(count), *[f"{100 * share:.1f}" for share in shares]])
             sys.stderr.write("  ".join(rows[-1]) + "\n")
     return rows
+
+
+def measure_pretrained(docs: Sequence[Document], encoders: Sequence[str]) -> list[list[str]]:
+    """Return one row for each pre-trained encoder."""
+    rows, usual = [], most_frequent_labels(docs)
+    for name in encoders:
+        model = open_masked_model(EncoderConfig(name=name))
+        if model is None:
+            raise ConfigError(f"{name} has no masked-LM head: choose tiny-en, tiny-zh or a run of `lacuner pretrain`")
+        shares = [model.head.top5 or 0.0, *fitting_shares(docs, model, usual)]
+        rows.append([name, *[f"{100 * share:.1f}" for share in shares]])
+    return rows
+
+
+def fitting_shares(docs: Sequence[Document], model: MaskedLanguageModel, usual: Mapping[str, str]) -> list[float]:
+    """Shares of the words that fit their label, before and after they are replaced, in entities and elsewhere."""
+    sides = count_replaced(docs, augment(docs, model), usual)
+    return [count / max(side.words, 1) for side in sides for count in (side.before, side.after)]
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from lacuner.evaluate.threshold import tune_threshold
 from lacuner.models.tagger import Tagger
 from lacuner.recipes import negative_sampling, two_step
 from lacuner.techniques.early_learning import explore
-from lacuner.techniques.label_removal import character_positions
+from lacuner.training.dataset import character_positions
 from lacuner.training.run_folder import Run
 from lacuner.training.stage import LOWEST_THRESHOLD
 

@@ -17,7 +17,7 @@ from lacuner.audit.filtered_tokens import FilteredTokens, audit_filtered_tokens
 from lacuner.config import load_config
 from lacuner.recipes.two_step import Config
 from lacuner.techniques.early_learning import explore
-from lacuner.techniques.label_removal import write_removed
+from lacuner.techniques.filtered_tokens import write_removed
 from lacuner.training.run_folder import Run
 
 EPOCHS = 3

@@ -8,8 +8,9 @@ of a gazetteer, no dev. Each arm spends the same budget of spans looked at, and 
 - `random`: randomly drawn sentences, labeled completely. One costs as many spans as it has entities, at least one.
 - `useful`: the same for the sentences that the queue puts first.
 
-OUT/rows.jsonl gets one row per arm and budget with F1 on test, of the model alone and with the gazetteer; rows that are
-there are not run again. `calibration.md` beside each queue compares the scores of the issues with how many are real.
+OUT/rows.jsonl gets one row per arm and budget with F1 on test (or `--on dev`), of the model alone and with the
+gazetteer; rows that are there are not run again. `calibration.md` beside each queue compares the scores of the issues
+with how many are real, `orders.md` the F1 of the training labels after decisions in other orders.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -74,10 +76,49 @@ def judge_queue(queue: ReviewQueue, gold: dict[str, Document], bins: int = 5) ->
             yield f"| {kind} | {len(own)} | {mean(issue.score for issue in own):.2f} | {real:.2f} |"
 
 
-def decide_issues(queue: ReviewQueue, gold: dict[str, Document], budget: int) -> list[Decision]:
-    """Decide on the first groups of the queue, one decision each."""
+def best(issues: Sequence[LabelIssue]) -> float:
+    return max(issue.score for issue in issues)
+
+
+def alternate(groups: Sequence[Sequence[LabelIssue]]) -> list[Sequence[LabelIssue]]:
+    """A missing label, then a doubtful one, and so on."""
+    kinds: tuple[list[Sequence[LabelIssue]], ...] = ([], [])
+    for issues in groups:
+        kinds[issues[0].kind != "missing"].append(issues)
+    return [issues for pair in zip_longest(*kinds) for issues in pair if issues is not None]
+
+
+ORDERS: dict[str, Callable[[list[list[LabelIssue]]], Sequence[Sequence[LabelIssue]]]] = {
+    "queue: score x square root of number": lambda groups: groups,
+    "score": lambda groups: sorted(groups, key=lambda issues: -best(issues)),
+    "score x number": lambda groups: sorted(groups, key=lambda issues: -best(issues) * len(issues)),
+    "sum of scores": lambda groups: sorted(groups, key=lambda issues: -sum(issue.score for issue in issues)),
+    "missing and doubtful in turn": alternate,
+}
+
+
+def compare_orders(
+    queue: ReviewQueue, weak: Sequence[Document], gold: dict[str, Document], budgets: Sequence[int]
+) -> Iterator[str]:
+    """F1 of the weak labels against gold after decisions on the first groups of the queue, in several orders."""
+    yield f"| order | {' | '.join(map(str, budgets))} |\n" + "|---" * (len(budgets) + 1) + "|"
+    answers = [gold[doc.id] for doc in weak]
+    for name, order in ORDERS.items():
+        groups = order(list(queue.groups.values()))
+        decisions = number(decide_issues(queue, gold, max(budgets), groups))
+        counts = [count_exact(answers, apply_decisions(weak, decisions[:budget]).docs) for budget in budgets]
+        yield f"| {name} | {' | '.join(f'{100 * count.f1:.1f}' for count in counts)} |"
+
+
+def decide_issues(
+    queue: ReviewQueue,
+    gold: dict[str, Document],
+    budget: int,
+    groups: Sequence[Sequence[LabelIssue]] | None = None,
+) -> list[Decision]:
+    """Decide on the first groups, by default those of the queue, one decision each."""
     decisions: list[Decision] = []
-    for issues in list(queue.groups.values())[:budget]:
+    for issues in list(queue.groups.values() if groups is None else groups)[:budget]:
         action, span = answer(issues[0], gold[issues[0].doc_id].spans)
         decisions.append(queue.decide(issues[0].id, action, span=span, everywhere=True))
     return decisions
@@ -102,7 +143,7 @@ def number(decisions: Sequence[Decision]) -> list[Decision]:
 def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any, ...]]) -> Iterator[Row]:
     """All arms and budgets of a corpus and seed that are not done yet."""
     docs, entries = prepare(options.data, corpus, seed)
-    test = list(read(options.data / corpus / "test.conll", complete=True))[: options.test]
+    scored = list(read(options.data / corpus / f"{options.on}.conll", complete=True))[: options.test]
     weak = list(annotate(without_labels(docs), [gazetteer_source(entries)]))
     gold = {doc.id: doc for doc in docs}
     settings = [f'encoder.name="{options.encoder}"', *options.set]
@@ -113,6 +154,7 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
     prepared = prepare_review(Splits(weak=weak), review, CrossFitOptions(config=models, folds=options.folds, seed=seed))
     queue = ReviewQueue(prepared.issues, prepared.documents, prepared.sentences, tuple(labels), prepared.facts)
     (review / "calibration.md").write_text("\n".join(judge_queue(queue, gold)) + "\n")
+    (review / "orders.md").write_text("\n".join(compare_orders(queue, weak, gold, options.budgets)) + "\n")
     shuffled = random.Random(seed).sample(sorted(gold), len(gold))
     arms: dict[str, Callable[[int], list[Decision]]] = {
         "issues": lambda budget: decide_issues(queue, gold, budget),
@@ -121,7 +163,7 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
     }
     for budget in options.budgets:
         for arm in options.arms if budget else ["none"]:
-            if (corpus, seed, options.recipe, options.encoder, arm, budget) in done:
+            if (corpus, seed, options.recipe, options.encoder, arm, budget, options.on) in done:
                 continue
             decisions = number(arms[arm](budget) if budget else [])
             applied = apply_decisions(weak, decisions)
@@ -129,8 +171,8 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
                 gazetteer, *_ = revise_gazetteer(TaggerGazetteer(entries), applied.docs)
                 result = train(options.recipe, Splits(weak=applied.docs), folder, config, seed, gazetteer=gazetteer)
             assert isinstance(result.tagger, Tagger)
-            scores = {"both": count_exact(test, list(result.tagger.predict(test))).as_json()}
-            scores["model"] = count_exact(test, list(Tagger(result.tagger.model).predict(test))).as_json()
+            scores = {"both": count_exact(scored, list(result.tagger.predict(scored))).as_json()}
+            scores["model"] = count_exact(scored, list(Tagger(result.tagger.model).predict(scored))).as_json()
             counts = {key: getattr(applied, key) for key in ("added", "confirmed", "removed", "rejected", "completed")}
             actions = [decision.action for decision in decisions]
             yield {
@@ -140,6 +182,7 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
                 "encoder": options.encoder,
                 "arm": arm,
                 "budget": budget,
+                "on": options.on,
                 "decisions": {action: actions.count(action) for action in sorted(set(actions))},
                 "applied": counts,
                 "scores": scores,
@@ -177,14 +220,16 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--recipe", default="ensemble")
     parser.add_argument("--encoder", default="auto")
     parser.add_argument("--folds", type=int, default=3)
-    parser.add_argument("--test", type=int, default=None, help="number of test sentences (default: all)")
+    parser.add_argument("--on", choices=("test", "dev"), default="test", help="documents to score on")
+    parser.add_argument("--test", type=int, default=None, help="number of sentences to score on (default: all)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     results = options.out / "rows.jsonl"
     rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    keys = ("corpus", "seed", "recipe", "encoder", "arm", "budget")
+    keys = ("corpus", "seed", "recipe", "encoder", "arm", "budget", "on")
+    rows = [{"on": "test", **row} for row in rows]
     done = {tuple(row[key] for key in keys) for row in rows}
     for seed in options.seeds:
         for corpus in options.corpora:
@@ -194,8 +239,9 @@ def main(arguments: list[str]) -> None:
                     stream.write(json.dumps(row) + "\n")
                 f1 = {name: round(100 * score["f1"], 1) for name, score in row["scores"].items()}
                 print(corpus, seed, row["arm"], row["budget"], f1, row["decisions"], row["applied"], flush=True)
-    (options.out / "table.md").write_text("\n".join(table(rows)) + "\n")
-    print("\n".join(table(rows)))
+    own = [row for row in rows if row["on"] == options.on]
+    (options.out / "table.md").write_text("\n".join(table(own)) + "\n")
+    print("\n".join(table(own)))
 
 
 if __name__ == "__main__":

@@ -147,6 +147,11 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
 
 
+@pytest.mark.parametrize("page", [*PAGES, *RECORDS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_merge_is_left_unfinished(page: Path) -> None:
+    assert re.findall(r"^(?:<{7} .*|={7}|>{7} .*)$", page.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
 def test_results_equal_the_rows() -> None:
     """Every mean with a spread in docs/results.md is in the table of a benchmark that its section names."""
     checked = 0

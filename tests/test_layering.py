@@ -208,6 +208,23 @@ def test_no_print_outside_the_command_line() -> None:
     assert not violations, report(violations)
 
 
+def test_text_for_the_terminal_goes_through_the_console() -> None:
+    """Its functions make control characters visible; those of typer and click do not if the output is a terminal."""
+    violations = []
+    for place, tree in TREES.items():
+        if package(place) != "cli" or place == "cli/console.py":
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("typer", "click", "rich"):
+                names = {name.name for name in node.names} & {"echo", "secho", "print"}
+            elif isinstance(node, ast.Attribute):
+                names = {ast.unparse(node)} & {"typer.echo", "typer.secho", "click.echo", "sys.stdout.write"}
+            else:
+                continue
+            violations += [f"{place}:{node.lineno}: {name}" for name in names]
+    assert not violations, report(violations)
+
+
 def opens_for_writing(call: ast.Call) -> bool:
     """Whether a mode among the arguments of `open` says so."""
     arguments = [*call.args, *[keyword.value for keyword in call.keywords if keyword.arg == "mode"]]
