@@ -72,7 +72,9 @@ class RayRequests:
         with connect(self.address) as ray:
             from ray.util.queue import Queue
 
-            lines = Queue(actor_options={"num_cpus": 0})
+            # Ray starts an actor that asks for memory on the machine of its owner, and one that asks for nothing on any
+            # machine, be it one that was lost a moment ago; then nothing would be logged
+            lines = Queue(actor_options={"num_cpus": 0, "memory": 2**20})
             cores = max(int(node["Resources"].get("CPU", 1)) for node in ray.nodes() if node["Alive"])
             run = ray.remote(_run_request).options(num_cpus=min(threads, cores), max_retries=0)
             waiting, attempts = list(range(len(requests)))[::-1], Counter[int]()
