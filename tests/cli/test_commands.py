@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -193,7 +192,7 @@ def test_help_and_version(run: Run) -> None:
 
 @pytest.mark.integration
 def test_help_imports_little() -> None:
-    """What takes the time of `--help` are imports: only what prints it, and the modules with the commands and formats it lists."""
+    """Its time is that of its imports: what prints it, and our modules with the commands and formats that it lists."""
     code = """
 import json, runpy, sys
 sys.argv = ["lacuner", "--help"]
