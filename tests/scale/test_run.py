@@ -6,10 +6,12 @@ import gzip
 import os
 import signal
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +73,36 @@ def test_a_run_without_any_success_stops(corpus: Path) -> None:
     corpus.write_text("fail\n" * 5)
     with pytest.raises(CorpusError, match=r"no document could be processed; the first failed: .*:1: 1: ValueError"):
         new_run(corpus, "out").run(ProcessEngine(1))
+
+
+def test_records_are_not_kept_in_memory(corpus: Path) -> None:
+    """They count every gazetteer entry that was found: a megabyte per shard in a large job."""
+
+    class TrackedRecord(dict[str, Any]):
+        pass
+
+    records: list[weakref.ref[TrackedRecord]] = []
+    alive: list[int] = []
+
+    def run_shards(task: ShardTask, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
+        for shard in shards:
+            record = TrackedRecord(task(shard))
+            records.append(weakref.ref(record))
+            yield shard, record
+            del record
+            alive.append(sum(reference() is not None for reference in records))
+
+    summary = new_run(corpus, "out").run(lambda task: nullcontext(partial(run_shards, task)))
+    assert summary["counts"]["documents"] == len(TEXTS) and len(records) == 7
+    assert max(alive) <= 1, "the one that was added last"
+
+
+def test_the_summary_of_a_run_that_continues_is_whole(corpus: Path, tmp_path: Path) -> None:
+    whole = new_run(corpus, "whole").run(ProcessEngine(1))
+    with pytest.raises(KeyboardInterrupt):
+        new_run(corpus, "out").run(stop_after(3))
+    assert new_run(corpus, "out").run(ProcessEngine(1)) == whole
+    assert list(whole["counts"]) == sorted(whole["counts"]), "shards finish in any order"
 
 
 def stop_after(count: int) -> Engine:

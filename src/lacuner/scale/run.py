@@ -9,7 +9,7 @@ whatever the engine and the number of workers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,38 +97,43 @@ class ShardedRun:
             self._write_manifest(facts, shards, manifest)
             self._write_unreadable(failures)
             _check_any_read(shards, failures)
-            records = {shard.name: finished[key] for shard in shards if (key := (shard.name, shard.sha256)) in finished}
-            missing = [shard for shard in shards if shard.name not in records]
+            totals, missing = Totals(), []
+            for shard in shards:
+                record = self._read_record(shard.name, shard.sha256, job_hash) if shard.key in finished else None
+                if record is None:
+                    missing.append(shard)
+                else:
+                    totals.add(shard, record)
             if missing:
                 (out / "summary.json").unlink(missing_ok=True)  # a summary means that all documents are there
-            progress = self._start_progress(shards, missing, records.values())
+            progress = self._start_progress(shards, missing, totals.failed)
             for shard, record in run_shards(missing):
-                records[shard.name] = record
+                totals.add(shard, record)
                 progress.done += shard.documents
-                progress.failed += record["failed"]
+                progress.failed = totals.failed
                 self.on_progress(progress)
                 if progress.failed >= MAX_FAILURES:
-                    _check_any_processed(records.values())
-        _check_any_processed(records.values())
-        summary = merge_records([records[shard.name] for shard in shards])
+                    totals.check_any_processed()
+        totals.check_any_processed()
+        summary = totals.summary()
         summary["failed"] += len(failures)
         add_counts(summary["reading"], dict(lost))
         write_json(out / "summary.json", summary, indent=1)
         return summary
 
-    def _start_progress(
-        self, shards: Sequence[Shard], missing: Sequence[Shard], records: Collection[Record]
-    ) -> Progress:
+    def _start_progress(self, shards: Sequence[Shard], missing: Sequence[Shard], failed: int) -> Progress:
         total = sum(shard.documents for shard in shards)
         done = total - sum(shard.documents for shard in missing)
         self.log(f"{len(shards):,} shards, {total:,} documents" + (f"; {done:,} are done" if done else ""))
-        return Progress(total, done, done, sum(record["failed"] for record in records))
+        return Progress(total, done, done, failed)
 
-    def _finished_shards(self, manifest: dict[str, Any] | None, job_hash: str) -> dict[tuple[str, str], Record]:
-        """The records of finished shards, by name and hash."""
+    def _finished_shards(self, manifest: dict[str, Any] | None, job_hash: str) -> set[tuple[str, str]]:
+        """Names and hashes of finished shards."""
         keys = [(row["name"], row["sha256"]) for row in (manifest or {}).get("shards", ())]
-        records = {key: read_record(self.out, self.job, key[0], [key[1], job_hash]) for key in keys}
-        return {key: record for key, record in records.items() if record is not None}
+        return {key for key in keys if self._read_record(*key, job_hash) is not None}
+
+    def _read_record(self, name: str, sha256: str, job_hash: str) -> Record | None:
+        return read_record(self.out, self.job, name, [sha256, job_hash])
 
     @contextmanager
     def _working_folder(self) -> Iterator[Path]:
@@ -167,27 +172,55 @@ class ShardedRun:
             path.unlink(missing_ok=True)
 
 
-def merge_records(records: Sequence[Record]) -> dict[str, Any]:
-    """The summary of all shards: counts are added up.
+class Totals:
+    """What is counted in all shards, added up as they finish: a record may have a megabyte, so none is kept.
 
+    >>> from lacuner.corpus.reader import Part
+    >>> shard = Shard("00000", "texts.txt", "txt", Part(0, 9), 1, "")
     >>> record = {"failed": 1, "reading": {}, "writing": {"id not written": 1}, "counts": {"documents": 2}}
-    >>> merge_records([record, record])
-    {'failed': 2, 'reading': {}, 'writing': {'id not written': 2}, 'counts': {'documents': 4}}
+    >>> totals = Totals()
+    >>> for _ in range(2):
+    ...     totals.add(shard, {**record, "first_failure": "texts.txt:1: no"})
+    >>> totals.summary()
+    {'counts': {'documents': 4}, 'failed': 2, 'reading': {}, 'writing': {'id not written': 2}}
     """
-    summary: Counts = {"failed": 0, "reading": {}, "writing": {}, "counts": {"documents": 0}}
-    for record in records:
-        add_counts(summary, {name: record[name] for name in summary})
-    return summary
+
+    def __init__(self) -> None:
+        self._counts: Counts = {"failed": 0, "reading": {}, "writing": {}, "counts": {"documents": 0}}
+        self._first_failure = ("", "")
+        """The name of the first shard in which a document failed, and its reason."""
+
+    @property
+    def failed(self) -> int:
+        """Number of documents that could not be processed."""
+        return int(self._counts["failed"])
+
+    def add(self, shard: Shard, record: Record) -> None:
+        """Add the counts of a finished shard."""
+        add_counts(self._counts, {name: record[name] for name in self._counts})
+        if record["failed"] and (not self._first_failure[0] or shard.name < self._first_failure[0]):
+            self._first_failure = shard.name, record["first_failure"]
+
+    def summary(self) -> dict[str, Any]:
+        """The counts by sorted names: shards finish in any order."""
+        return sort_names(self._counts)
+
+    def check_any_processed(self) -> None:
+        """Stop if no document at all could be processed."""
+        if self.failed and not self._counts["counts"]["documents"]:
+            raise CorpusError(f"no document could be processed; the first failed: {self._first_failure[1]}")
+
+
+def sort_names(counts: Counts) -> Counts:
+    """The same counts, sorted by name at every level.
+
+    >>> sort_names({"PER": 1, "LOC": {"b": 1, "a": 2}})
+    {'LOC': {'a': 2, 'b': 1}, 'PER': 1}
+    """
+    return {name: sort_names(value) if isinstance(value, dict) else value for name, value in sorted(counts.items())}
 
 
 def _check_any_read(shards: Sequence[Shard], failures: Sequence[CorpusError]) -> None:
     """Stop if no document at all could be read."""
     if failures and not shards:
         raise CorpusError(f"no document could be read; the first failed: {failures[0]}")
-
-
-def _check_any_processed(records: Collection[Record]) -> None:
-    """Stop if no document at all could be processed."""
-    failed = [record for record in records if record["failed"]]
-    if failed and not any(record["counts"]["documents"] for record in records):
-        raise CorpusError(f"no document could be processed; the first failed: {failed[0]['first_failure']}")

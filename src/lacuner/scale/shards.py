@@ -51,6 +51,11 @@ class Shard:
     converted: bool = False
     """Whether the file is a temporary one, written by us."""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Name and hash."""
+        return self.name, self.sha256
+
     def as_json(self) -> dict[str, Any]:
         """The shard as it stands in the manifest."""
         return {**asdict(self), "part": self.part._asdict()}
