@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuner.cli.main import COMMANDS
+from lacuner.cli.main import COMMANDS, SECTIONS
 from lacuner.cli.options import InputOptions
 from lacuner.corpus import FORMATS, read, write
 from lacuner.corpus.tags import SCHEMES
@@ -181,6 +181,21 @@ def test_input_options_become_arguments_again() -> None:
     options = InputOptions(format="conll", token_column=1, strict=True, separator="tab")
     assert options.arguments() == ["--format", "conll", "--separator", "tab", "--token-column", "1", "--strict"]
     assert options.read_options().separator == "\t"
+
+
+def test_help_has_sections(run: Run) -> None:
+    """Commands in the order of the work, and options for reading files after those of the command."""
+    out = run("--help").stdout
+    titles = [f"\n{title}:\n" for title in SECTIONS]
+    assert sorted(titles, key=out.index) == titles
+    assert out.index("Weak labels:") < out.index("  annotate ") < out.index("Training:") < out.index("  train ")
+    text = run("train", "--help").stdout
+    assert (
+        text.index("  --weak ")
+        < text.index("-h, --help")
+        < text.index("\nReading the input:\n")
+        < text.index("  --scheme ")
+    )
 
 
 def test_help_and_version(run: Run) -> None:

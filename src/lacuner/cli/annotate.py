@@ -42,18 +42,22 @@ def annotate(
     *,
     labelling: SourceOptions,
     ambiguous: Annotated[
-        Literal["unsure", "first", "drop"], Option(help="Handling of entries with two labels.")
+        Literal["unsure", "first", "drop"],
+        Option(help="What entries with two labels give: unsure spans, the first label, or nothing."),
     ] = "unsure",
     by: Annotated[
         Literal["priority", "vote", "model"],
-        Option(help="How several sources are combined; model: by accuracy, estimated from agreement."),
+        Option(help="How sources are combined: the earlier wins, one vote each, or by estimated accuracy."),
     ] = "priority",
     min_probability: Annotated[
-        float | None, Option(min=0, max=1, help="With --by model: less probable spans are unsure. Default: 0.2.")
+        float | None,
+        Option(min=0, max=1, help="With --by model: spans below this probability are unsure. Default: 0.2."),
     ] = None,
     lint: Annotated[bool, Option("--lint", help="Show suspicious entries and suggest a stop list.")] = False,
-    gold: Annotated[Path | None, Option(help="Gold annotations for all or some of the texts.")] = None,
-    report: Annotated[Path | None, Option(help="HTML report.")] = None,
+    gold: Annotated[
+        Path | None, Option(help="Gold annotations of some or all of the texts, to measure the labels with.")
+    ] = None,
+    report: Annotated[Path | None, Option(help="HTML report to write: matches, examples, suspicious entries.")] = None,
     format_out: Annotated[
         FormatName | None, Option(help="Output format. Default: from the file name; jsonl with --on.")
     ] = None,
@@ -61,7 +65,7 @@ def annotate(
     shards: ShardOptions,
     inputs: InputOptions,
 ) -> None:
-    """Create weak labels from gazetteers, patterns and models.
+    """Label texts with gazetteers, patterns and other models.
 
     Matches are the longest ones that start and end at word boundaries. Text without a match is unknown, not negative.
     """

@@ -11,13 +11,15 @@ from lacuner.cli.options import InputOptions, Json, refuse_overwriting
 
 def apply(
     decisions: Annotated[Path, Argument(metavar="DECISIONS", help="Run folder that was reviewed, or decisions.jsonl.")],
-    weak: Annotated[list[Path], Argument(metavar="WEAK...", help="The weak labels that were reviewed, in that order.")],
+    weak: Annotated[
+        list[Path], Argument(metavar="WEAK...", help="The reviewed weak labels, in the order of the audit.")
+    ],
     out: Annotated[Path, Option("--out", help="Corpus with the decisions applied (.jsonl keeps everything).")],
     *,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Apply decisions to the weak labels.
+    """Apply the decisions of a review to the weak labels.
 
     Accepted spans get the source `review`, rejected ones are ruled out, and sentences that were labeled completely are
     complete documents, which `lacuner train --recipe auto` uses as gold. The gazetteer beside the weak labels changes

@@ -45,7 +45,7 @@ def sampling(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Train and track what happens to unlabeled entities.
+    """Track what a training run does with unlabeled entities.
 
     Shows per epoch how many sampled negatives are entities, how sparse entities are, and the probability that the
     model gives to unlabeled entities. Only the diagnosis sees gold. No model is kept.
@@ -103,18 +103,18 @@ def labels(
     weak: Annotated[Path, Argument(metavar="WEAK", parser=parse_location, help="Weak labels to audit.")],
     out: Annotated[
         Path,
-        Option("--out", metavar="FOLDER", parser=parse_location, help="Output folder, which the command continues."),
+        Option("--out", metavar="FOLDER", parser=parse_location, help="Output folder; the same command continues it."),
     ],
     *,
     label_precision: Annotated[
-        float, Option(min=0.01, max=0.99, help="Share of the labels that are right, as far as you know.")
+        float, Option(min=0.01, max=0.99, help="Share of the labels that are right, by your estimate.")
     ] = 0.9,
-    min_score: Annotated[float, Option(min=0, max=1, help="Lowest score of a listed issue.")] = 0.5,
+    min_score: Annotated[float, Option(min=0, max=1, help="Minimum score of the issues to list.")] = 0.5,
     json: Json = False,
     shards: ShardOptions,
     inputs: InputOptions,
 ) -> None:
-    """Find label issues of any number of documents with one model.
+    """Find label issues in a huge corpus, with a model you have.
 
     Works in shards (`--on`, default: processes), document by document. The model must not have been trained on the
     documents. Its scores are not calibrated: they are good for ranking. For a corpus that fits into memory, `lacuner
@@ -143,7 +143,7 @@ def removed(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Precision and recall of the tokens removed by two_step."""
+    """Compare the tokens that two_step removed with gold."""
     from lacuner.audit.filtered_tokens import audit_filtered_tokens, removal_curve, removal_figures
     from lacuner.reporting.svg import write_figures
 
@@ -174,7 +174,7 @@ def completion(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Entities fixed and broken by needle's label completion."""
+    """Compare the labels that needle completed with gold."""
     from lacuner.audit.completion import CHANGES, COLUMNS, audit_completion, completion_figures, completion_rows
     from lacuner.reporting.svg import write_figures
 
@@ -204,7 +204,7 @@ def errors(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Errors that needle's weak labels fixed and made.
+    """Show which errors the later stages of needle fixed or added.
 
     Compares the model of stage I, trained on gold alone, with the final model, on gold that neither has seen.
     """

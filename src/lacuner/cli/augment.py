@@ -22,7 +22,9 @@ def augment(
     out: Annotated[Path, Option("--out", help="Output file; labels are kept.")],
     *,
     rate: Annotated[float, Option(min=0.0, max=1.0, help="Share of words to replace.")] = 0.15,
-    least_top5: Annotated[float | None, Option(help="Minimum masked-LM top-5 accuracy; below it, refuse.")] = None,
+    least_top5: Annotated[
+        float | None, Option(help="Refuse encoders with a lower top-5 accuracy. Default: 0.6.")
+    ] = None,
     seed: Seed = 1,
     json: Json = False,
     inputs: InputOptions,

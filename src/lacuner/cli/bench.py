@@ -21,7 +21,9 @@ def bench(
     set_: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="Setting of the spec, e.g. seeds=[1].")
     ] = None,
-    run: Annotated[bool, Option("--run/--no-run", help="Run cells, or only write table and report.")] = True,
+    run: Annotated[
+        bool, Option("--run/--no-run", help="Run the cells, or only write the table and the report.")
+    ] = True,
     json: Json = False,
 ) -> None:
     """Run recipes x data x noise x seeds; write tables and plots.

@@ -33,10 +33,14 @@ def convert(
     ] = None,
     complete: Annotated[
         bool | None,
-        Option("--complete/--incomplete", help="Whether all entities are annotated, where the input does not say."),
+        Option(
+            "--complete/--incomplete",
+            help="Mark documents as completely annotated or not, where the input does not say.",
+        ),
     ] = None,
     lost_file: Annotated[
-        Path | None, Option("--lost", help="JSON lines to write: every span that was lost or changed, with the reason.")
+        Path | None,
+        Option("--lost", help="File to write, in JSON lines: every span that was lost or changed, with the reason."),
     ] = None,
     json: Json = False,
     inputs: InputOptions,

@@ -23,12 +23,12 @@ def build(
     *,
     classes: Annotated[
         list[str] | None,
-        Option("--class", metavar="CLASS=LABEL", help="Label of a class; others are skipped. Repeatable."),
+        Option("--class", metavar="CLASS=LABEL", help="Label for a class; other classes are skipped. Repeatable."),
     ] = None,
     subclasses: Annotated[
-        bool, Option("--subclasses", help="Wikidata's dump: also items of the classes' subclasses; reads it twice.")
+        bool, Option("--subclasses", help="Wikidata dump: include subclasses of the classes; the dump is read twice.")
     ] = False,
-    label: Annotated[str | None, Option(help="Label of all entries, or of rows of a table that have none.")] = None,
+    label: Annotated[str | None, Option(help="Label of all entries; in a table, of rows that have none.")] = None,
     language: Annotated[
         list[str] | None, Option(metavar="TAG", help="Language to keep, e.g. en. Repeatable. Default: all.")
     ] = None,
@@ -47,7 +47,7 @@ def build(
         Option(metavar="FILE", help="More common words to leave out, one per line, e.g. the top of a frequency list."),
     ] = None,
     keep_numbers: Annotated[bool, Option("--keep-numbers", help="Keep names without a letter.")] = False,
-    format: Annotated[Format | None, Option(help="Format of the files. Default: recognised.")] = None,
+    format: Annotated[Format | None, Option(help="Format of the files. Default: detected.")] = None,
     encoding: Annotated[str, Option(help="Encoding of the files.")] = "utf-8",
     sheet: Annotated[str | None, Option(help="Sheet of an Excel file. Default: the first.")] = None,
     json: Json = False,

@@ -25,7 +25,7 @@ def evaluate(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Precision, recall and F1 of spans, overall and per type.
+    """Measure precision, recall and F1, overall and per type.
 
     Without gold, --reviewed estimates them, with intervals, from a random sample that a reviewer has labeled.
     """

@@ -18,14 +18,14 @@ from lacuner.export.options import ExportOptions
 
 def export(
     run: Annotated[Path, Argument(metavar="RUN", help="Run folder or model folder.")],
-    to: Annotated[Literal["spacy", "huggingface", "onnx"], Option("--to", help="Target.")],
+    to: Annotated[Literal["spacy", "huggingface", "onnx"], Option("--to", help="Library to export to.")],
     out: Annotated[Path, Option("--out", help="Folder to write; it must not exist or be empty.")],
     *,
     dev: Annotated[
-        Path | None, Option("--dev", help="Gold annotations: export and tagger are compared on all of them, with F1.")
+        Path | None, Option("--dev", help="Gold annotations to compare export and tagger on, with F1.")
     ] = None,
     text: Annotated[
-        Path | None, Option("--text", help="Texts: both are compared on the first 200. Default: texts of the run.")
+        Path | None, Option("--text", help="Texts to compare both on, the first 200. Default: texts of the run.")
     ] = None,
     max_changed: Annotated[
         float | None,

@@ -35,38 +35,51 @@ from lacuner.cli import (
     train,
 )
 from lacuner.cli.console import echo, log
+from lacuner.cli.help import SectionedCommand, SectionedGroup
 from lacuner.cli.options import flatten_options
 from lacuner.errors import ConfigError, LacunerError, ProcessLostError
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "check": check.check,
-    "convert": convert.convert,
-    "dictionary build": dictionary.build,
-    "annotate": annotate.annotate,
-    "noise corrupt": noise.corrupt,
-    "noise measure": noise.measure,
-    "pretrain": pretrain.pretrain,
-    "augment": augment.augment,
-    "train": train.train,
-    "predict": predict.predict,
-    "evaluate": evaluate.evaluate,
-    "apply": apply.apply,
-    "export": export.export,
-    "distil": distil.distil,
-    "bench": bench.bench,
-    "audit issues": queue.issues,
-    "audit labels": audit.labels,
-    "audit sample": queue.sample,
-    "audit export": queue.export_queue,
-    "audit import": queue.import_annotations,
-    "audit sampling": audit.sampling,
-    "audit removed": audit.removed,
-    "audit completion": audit.completion,
-    "audit errors": audit.errors,
-    "review": review.review,
-    "serve": serve.serve,
-    "recipes": recipes.recipes,
+SECTIONS: dict[str, dict[str, Callable[..., None]]] = {
+    "Weak labels": {
+        "dictionary build": dictionary.build,
+        "annotate": annotate.annotate,
+    },
+    "Training": {
+        "recipes": recipes.recipes,
+        "train": train.train,
+        "pretrain": pretrain.pretrain,
+        "augment": augment.augment,
+        "distil": distil.distil,
+    },
+    "Using a tagger": {
+        "predict": predict.predict,
+        "evaluate": evaluate.evaluate,
+        "export": export.export,
+        "serve": serve.serve,
+    },
+    "Better labels": {
+        "audit issues": queue.issues,
+        "audit labels": audit.labels,
+        "audit sample": queue.sample,
+        "audit export": queue.export_queue,
+        "audit import": queue.import_annotations,
+        "audit sampling": audit.sampling,
+        "audit removed": audit.removed,
+        "audit completion": audit.completion,
+        "audit errors": audit.errors,
+        "review": review.review,
+        "apply": apply.apply,
+    },
+    "Corpora and experiments": {
+        "check": check.check,
+        "convert": convert.convert,
+        "noise corrupt": noise.corrupt,
+        "noise measure": noise.measure,
+        "bench": bench.bench,
+    },
 }
+"""The commands under the headings of `lacuner --help`."""
+COMMANDS = {path: command for commands in SECTIONS.values() for path, command in commands.items()}
 
 
 TERMINATED = 128 + signal.SIGTERM
@@ -89,9 +102,11 @@ def explain_interrupt() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def _new_app(help: str) -> typer.Typer:
+def _new_app(help: str, epilog: str | None = None) -> typer.Typer:
     return typer.Typer(
         help=help,
+        epilog=epilog,
+        cls=SectionedGroup,
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
         add_completion=False,
@@ -100,7 +115,14 @@ def _new_app(help: str) -> typer.Typer:
     )
 
 
-app = _new_app("Train named-entity recognisers from incomplete and noisy annotation.")
+app = _new_app(
+    "Train named-entity recognisers from incomplete and noisy annotation.",
+    epilog="""\b
+Typical use:
+  lacuner annotate texts/ --dictionary terms.tsv --out weak.jsonl
+  lacuner train --weak weak.jsonl --out run
+  lacuner predict run texts/ --out predicted.jsonl""",
+)
 
 
 def _print_version(requested: bool) -> None:
@@ -118,17 +140,29 @@ def _options(
     pass
 
 
-_groups = {
-    "dictionary": _new_app("Gazetteers from knowledge bases."),
-    "noise": _new_app("Simulate or measure label noise."),
-    "audit": _new_app("Find label issues, or diagnose a training run."),
+GROUPS = {
+    "dictionary": "Build gazetteers from knowledge bases.",
+    "audit": "Find label issues, or diagnose a training run.",
+    "noise": "Simulate or measure label noise.",
 }
-for _path, _command in COMMANDS.items():
-    _group, _, _name = _path.rpartition(" ")
-    _command = explain_interrupt()(_command) if _path in RESUMABLE else _command
-    _groups.get(_group, app).command(_name)(flatten_options(_command))
-for _name, _group_app in _groups.items():
-    app.add_typer(_group_app, name=_name)
+"""Commands with subcommands."""
+
+
+def _add_commands() -> None:
+    """Add all commands and groups to `app`, in the order of `SECTIONS`."""
+    groups: dict[str, typer.Typer] = {}
+    for section, commands in SECTIONS.items():
+        for path, command in commands.items():
+            group, _, name = path.rpartition(" ")
+            if group and group not in groups:
+                groups[group] = _new_app(GROUPS[group])
+                app.add_typer(groups[group], name=group, rich_help_panel=section)
+            command = explain_interrupt()(command) if path in RESUMABLE else command
+            panel = None if group else section
+            groups.get(group, app).command(name, cls=SectionedCommand, rich_help_panel=panel)(flatten_options(command))
+
+
+_add_commands()
 
 
 class _Nowhere(io.TextIOBase):

@@ -26,7 +26,9 @@ def corrupt(
     drop_type: Annotated[
         list[str] | None, Option(metavar="LABEL=RATE", help="Drop rate of one type. Repeatable.")
     ] = None,
-    by_surface: Annotated[bool, Option("--by-surface", help="Drop all mentions of a name, or none.")] = False,
+    by_surface: Annotated[
+        bool, Option("--by-surface", help="Drop all mentions of a name or none, as if a gazetteer lacked it.")
+    ] = False,
     wrong_type: Annotated[float, Option(help="Share of kept entities with a wrong type.")] = 0.0,
     shift: Annotated[float, Option(help="Share of kept entities with one boundary moved.")] = 0.0,
     spurious: Annotated[float, Option(help="Number of labels added outside entities, per entity.")] = 0.0,

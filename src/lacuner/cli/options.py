@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import partial
 from os import PathLike
 from os.path import realpath  # unlike `Path.resolve`, it does not fail on links that form a loop
 from pathlib import Path
@@ -51,30 +52,36 @@ Dev = Annotated[Path | None, Option("--dev", help="Gold annotations for early st
 _SEPARATORS = {"tab": "\t", "space": " ", r"\t": "\t"}
 
 
+_Reading = partial(Option, rich_help_panel="Reading the input")
+"""An option under a heading of its own in `--help`, after the options that matter more."""
+
+
 @dataclass(frozen=True)
 class InputOptions:
     """How to read a corpus. Each field is an option of every command that reads one."""
 
-    format: Annotated[FormatName | None, Option(help="Input format. Default: detected from content and name.")] = None
-    encoding: Annotated[str, Option(help="Input encoding.")] = "utf-8"
-    words: Annotated[Literal["unicode", "space"], Option(help="Word splitting of untokenised text.")] = "unicode"
-    separator: Annotated[str | None, Option(help="Columns: tab, space or a character. Default: detected.")] = None
-    token_column: Annotated[int, Option(help="Columns: index of the word.")] = 0
-    tag_column: Annotated[int, Option(help="Columns: index of the tag, -1 is the last.")] = -1
-    scheme: Annotated[SchemeName | None, Option(help="Tag scheme. Default: detected.")] = None
+    format: Annotated[FormatName | None, _Reading(help="Input format. Default: detected from content and name.")] = None
+    encoding: Annotated[str, _Reading(help="Input encoding.")] = "utf-8"
+    words: Annotated[Literal["unicode", "space"], _Reading(help="Word splitting of untokenised text.")] = "unicode"
+    separator: Annotated[str | None, _Reading(help="Columns: tab, space or a character. Default: detected.")] = None
+    token_column: Annotated[int, _Reading(help="Columns: index of the word.")] = 0
+    tag_column: Annotated[int, _Reading(help="Columns: index of the tag, -1 is the last.")] = -1
+    scheme: Annotated[SchemeName | None, _Reading(help="Tag scheme. Default: detected.")] = None
     label_names: Annotated[
         str | None,
-        Option(metavar="NAMES", help="Names of integer tags, from 0: O,B-PER,... or a file with one per line."),
+        _Reading(metavar="NAMES", help="Names of integer tags, from 0: O,B-PER,... or a file with one per line."),
     ] = None
     text_field: Annotated[
-        str | None, Option(metavar="KEY", help="JSON: key of the text, or of the words. Default: that of the tool.")
+        str | None, _Reading(metavar="KEY", help="JSON: key of the text, or of the words. Default: that of the tool.")
     ] = None
     tag_field: Annotated[
-        str | None, Option(metavar="KEY", help="JSON, data sets: key of the words' tags. Default: tags or ner_tags.")
+        str | None, _Reading(metavar="KEY", help="JSON, data sets: key of the words' tags. Default: tags or ner_tags.")
     ] = None
-    offsets: Annotated[Literal["characters", "utf-16", "bytes"], Option(help="Unit of offsets in JSON.")] = "characters"
-    split: Annotated[str | None, Option(help="Folders with several splits: the split to read.")] = None
-    strict: Annotated[bool, Option("--strict", help="Ignore invalid tag sequences (seqeval strict).")] = False
+    offsets: Annotated[Literal["characters", "utf-16", "bytes"], _Reading(help="Unit of offsets in JSON.")] = (
+        "characters"
+    )
+    split: Annotated[str | None, _Reading(help="Folders with several splits: the split to read.")] = None
+    strict: Annotated[bool, _Reading("--strict", help="Ignore invalid tag sequences (seqeval strict).")] = False
 
     def read_options(self, keep_bad_spans: bool = False) -> ReadOptions:
         """The options as `lacuner.corpus.read` takes them."""

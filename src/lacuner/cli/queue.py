@@ -34,9 +34,9 @@ def issues(
         ),
     ] = "cross-fitted",
     folds: Annotated[int, Option(help="Number of models; none predicts a document that it was trained on.")] = 3,
-    recipe: Annotated[str, Option(help="Recipe of the models.")] = "negative_sampling",
+    recipe: Annotated[str, Option(help="Recipe that the models are trained with.")] = "negative_sampling",
     label_precision: Annotated[
-        float, Option(min=0.01, max=0.99, help="Share of the labels that are right, as far as you know.")
+        float, Option(min=0.01, max=0.99, help="Share of the labels that are right, by your estimate.")
     ] = 0.9,
     encoder: Encoder = None,
     stream: Annotated[

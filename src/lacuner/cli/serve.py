@@ -33,10 +33,12 @@ def serve(
     dictionary: Annotated[
         list[Path] | None, Option(metavar="FILE", help="Further gazetteer entries. Repeatable.")
     ] = None,
-    max_bytes: Annotated[int, Option(min=1, help="Bytes per request.")] = 256_000,
-    max_seconds: Annotated[float, Option(min=0.1, help="Seconds for a request to arrive, and for its answer.")] = 30.0,
+    max_bytes: Annotated[int, Option(min=1, help="Maximum size of a request in bytes.")] = 256_000,
+    max_seconds: Annotated[
+        float, Option(min=0.1, help="Maximum seconds for a request to arrive, and for its answer.")
+    ] = 30.0,
     max_queue: Annotated[
-        int, Option(min=1, help="Characters that may wait per worker; above: status 429.")
+        int, Option(min=1, help="Maximum characters waiting per worker; beyond that, status 429.")
     ] = 1_000_000,
 ) -> None:
     """Answer prediction requests over HTTP.

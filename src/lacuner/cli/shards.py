@@ -42,8 +42,8 @@ class ShardOptions:
         str | None,
         Option(
             metavar="ENGINE",
-            help="Work in shards: processes, ray or ray://HOST:PORT. --out is then a folder, which the same command "
-            "continues.",
+            help="Work in shards on processes, ray or ray://HOST:PORT. --out is then a folder; the same command "
+            "continues an unfinished one.",
         ),
     ] = None
     workers: Annotated[int | None, Option(min=1, max=MAX_WORKERS, help="Number of processes. Default: all cores.")] = (

@@ -29,22 +29,29 @@ class SourceOptions:
         list[Path] | None, Option(metavar="FILE", help="Gazetteer (TSV, CSV, TXT, JSON, SPARQL). Repeatable.")
     ] = None
     dictionary_format: Annotated[
-        Literal["tsv", "csv", "txt", "jsonl", "json"] | None, Option(help="Default: from the file name.")
+        Literal["tsv", "csv", "txt", "jsonl", "json"] | None,
+        Option(help="Gazetteer format. Default: from the file name."),
     ] = None
     dictionary_encoding: Annotated[str | None, Option(help="Gazetteer encoding. Default: detected.")] = None
-    label: Annotated[str | None, Option(help="Label of entries that have none.")] = None
+    label: Annotated[str | None, Option(help="Label of gazetteer entries that have none.")] = None
     map: Annotated[
-        list[str] | None, Option(metavar="CLASS=LABEL", help="Label of a class of a gazetteer or source. Repeatable.")
+        list[str] | None,
+        Option(metavar="CLASS=LABEL", help="Label for a class of a gazetteer, or for a label of a model. Repeatable."),
     ] = None
     case: Annotated[
-        Literal["smart", "fold", "exact"], Option(help="smart: ignore case, except in acronyms and common words.")
+        Literal["smart", "fold", "exact"], Option(help="smart: case is ignored, except in acronyms and common words.")
     ] = "smart"
     overlaps: Annotated[Literal["longest", "all"], Option(help="Overlapping matches to keep.")] = "longest"
-    spacing: Annotated[Literal["given", "tokens"], Option(help="tokens: `5 - FU` matches 5-FU.")] = "given"
-    stop: Annotated[list[Path] | None, Option(metavar="FILE", help="Stop list: one term per line. Repeatable.")] = None
+    spacing: Annotated[
+        Literal["given", "tokens"], Option(help="tokens: spaces may differ, so `5 - FU` matches the entry 5-FU.")
+    ] = "given"
+    stop: Annotated[
+        list[Path] | None,
+        Option(metavar="FILE", help="Stop list: terms that are never matched, one per line. Repeatable."),
+    ] = None
     source: Annotated[
         list[str] | None,
-        Option(metavar="KIND:PATH", help="Other source: spacy:, hf:, gliner:, regex: or run:. Repeatable."),
+        Option(metavar="KIND:PATH", help="Further source of labels: spacy:, hf:, gliner:, regex: or run:. Repeatable."),
     ] = None
     labels: Annotated[
         list[str] | None, Option(metavar="TEXT=LABEL", help="Entity type for GLiNER to look for. Repeatable.")
@@ -53,9 +60,12 @@ class SourceOptions:
         float | None, Option(min=0, max=1, metavar="SCORE", help="Lowest score of GLiNER's spans. Default: 0.5.")
     ] = None
     regex: Annotated[
-        list[str] | None, Option(metavar="LABEL=PATTERN", help="Pattern; no label: unsure. Repeatable.")
+        list[str] | None,
+        Option(metavar="LABEL=PATTERN", help="Regular expression; `=PATTERN` gives unsure spans. Repeatable."),
     ] = None
-    capitalised: Annotated[bool, Option("--capitalised", help="Mark other capitalised phrases as unsure.")] = False
+    capitalised: Annotated[
+        bool, Option("--capitalised", help="Mark capitalised phrases without a label as unsure.")
+    ] = False
 
     def files(self) -> list[Path]:
         """The files and folders that the options name."""

@@ -62,13 +62,15 @@ def train(
     ] = None,
     dictionary: Annotated[
         list[Path] | None,
-        Option(metavar="FILE", help="Gazetteer for the tagger. Default: the one that `annotate` used. Repeatable."),
+        Option(metavar="FILE", help="Gazetteer to store with the tagger. Default: that of `annotate`. Repeatable."),
     ] = None,
     map_: Annotated[
         list[str] | None, Option("--map", metavar="LABEL=LABEL", help="Rename a label in all inputs. Repeatable.")
     ] = None,
     encoder: Encoder = None,
-    from_: Annotated[Path | None, Option("--from", metavar="RUN", help="Run to start from (`finetune`).")] = None,
+    from_: Annotated[
+        Path | None, Option("--from", metavar="RUN", help="Run whose model the recipe `finetune` continues.")
+    ] = None,
     stream: Annotated[
         bool | None,
         Option(
@@ -87,9 +89,10 @@ def train(
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
-    """Train a model with a recipe.
+    """Train a tagger; the recipe is chosen from your data, or by you.
 
-    After training on weak labels, the entities that the model found but the labels miss are listed.
+    After training on weak labels, the names that the labels seem to miss are listed, and written to
+    OUT/label_issues.tsv.
     """
     from lacuner.config import string_setting
     from lacuner.scale.engines import open_launcher
