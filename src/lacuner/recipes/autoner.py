@@ -1,4 +1,4 @@
-"""AutoNER: tie or break between neighbouring words, then types of the chunks between breaks.
+"""AutoNER: classify gaps between words as tie or break, then the type of the chunks between breaks.
 
 What it does: learns from weak labels whether two neighbouring words belong to one entity (tie) or not (break), and the
     type of each chunk between two breaks, which for unlabeled words is "no entity". Gaps and chunks that touch an

@@ -8,12 +8,12 @@ What it does: (1) trains a few models, the voters, on weak labels treated as com
 Assumes: that labels are right, and that the voters disagree where labels are missing or wrong.
 Needs: weak.
 Costs: a third of a training run per voter, one more for the curriculum, and a fifth for the class priors.
-Departs from the authors: their class priors come from gold and are written into their code; ours are estimated, or
-    given by `entity_ratio`. They have mean absolute error (`base=mae`), with which a small encoder hardly learns rare
-    classes: `tiny-en` predicted nothing (Wikigold's dev, a fifth of the names labeled; F1 51.7 with cross-entropy, one
-    seed). Their released code trains the curriculum with the risk of the voters (`risk=mpn`); the default here is that
-    of their paper. Their fourth step, self-training as in RoSTER, is left out. Words that are ruled out, and those of
-    complete documents, count as O whatever the voters say. The defaults also suit encoders trained from scratch;
+Departs from the authors: their class priors are taken from gold and fixed in their code; ours are estimated, or set by
+    `entity_ratio`. They use mean absolute error (`base=mae`), with which a small encoder hardly learns rare classes:
+    `tiny-en` predicted nothing (Wikigold's dev, a fifth of the names labeled; F1 51.7 with cross-entropy, one seed).
+    Their released code trains the curriculum with the risk of the voters (`risk=mpn`); the default here is the risk of
+    their paper. Their fourth step, self-training as in RoSTER, is left out. Words that are ruled out, and those of
+    complete documents, count as O whatever the voters predict. The defaults also suit encoders trained from scratch;
     `preset=paper` has the settings for CoNLL-2003, with a learning rate from the middle of the paper's range.
 Reference: Li et al. (2025), "Re-examine distantly supervised NER: a new benchmark and a simple approach" (CuPUL); Zhou
     et al. (2022), "Distantly supervised named entity recognition via confidence-based multi-class positive and

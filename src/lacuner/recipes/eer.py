@@ -1,10 +1,10 @@
-"""Partial CRF with an expected entity ratio: unlabeled words are unknown, but the share of entities is not.
+"""Partial CRF that keeps the expected share of entity words near a given ratio (EER).
 
 What it does: maximises the likelihood of all tag sequences that agree with the labels, as `partial` does. Alone, that
-    would label everything. So the share of entity words that the model expects in a batch is held near the true share:
-    `entity_ratio` if it is given, otherwise that of dev, otherwise an estimate from a model that is trained for a few
-    epochs on weak labels treated as complete (its confidence at labeled words is the share of entity words with a
-    label).
+    would label everything. So the loss also keeps the share of entity words that the model expects in a batch near the
+    true share. That share is `entity_ratio` if it is set, otherwise that of dev, otherwise an estimate: a model is
+    trained for a few epochs on weak labels treated as complete, and its mean confidence at labeled words estimates
+    which share of the entity words has a label.
 Assumes: that the labels and the ratio are right. Labels need not be missing at random: some types or kinds of names may
     be missing more often than others.
 Needs: weak; dev tells the ratio, and which epoch to keep.

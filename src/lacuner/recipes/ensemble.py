@@ -3,15 +3,15 @@
 What it does: trains a few span classifiers with negative sampling, which differ in their initial weights and in the
     negatives they sample. A span that one of them predicts by chance is rarely predicted by the others; on real
     entities they mostly agree. A last model is trained on the mean of their probabilities for every unlabeled span;
-    labels stay as they are. With dev, the probabilities are first scaled so that they add up to the number of missing
-    entities, estimated from how frequent entities are in dev. Without dev, a fifth of the names is hidden from each
-    member. What it predicts for them shows at which threshold there are about as many mistakes as missed entities. The
-    number of predictions at this threshold estimates the number of missing entities, and the threshold of the last
-    model is set so that it predicts as many. If too few names are hidden or found, the threshold is 0.5, so that the
-    model only adds what is probable to the matches of a gazetteer. If `entity_ratio` is set, the number of missing
-    entities follows from it in both cases.
-    The members are trained for few epochs with few negatives: a model first learns what labeled names have in common,
-    and later memorises that the unlabeled names which were sampled are no entities.
+    labels stay as they are. The members are trained for few epochs with few negatives: a model first learns what
+    labeled names have in common, and memorises only later that the unlabeled names among its negatives are no entities.
+    How many entities the last model predicts depends on the data. With dev, the mean probabilities are scaled so that
+    they add up to the number of missing entities, estimated from the frequency of entities in dev. Without dev, a fifth
+    of the names is hidden from each member. Its predictions for them show at which threshold there are about as many
+    mistakes as missed entities; the number of predictions at this threshold estimates the number of missing entities,
+    and the threshold of the last model is set so that it predicts as many. If too few names are hidden or found, the
+    threshold is 0.5, so that the model only adds probable entities to the matches of a gazetteer. If `entity_ratio` is
+    set, the number of missing entities follows from it in both cases.
 Assumes: that labels are right and missing at random.
 Needs: weak; with dev it also tunes thresholds and selects epochs.
 Costs: a short training run per member, in parallel where there are cores, and one that is twice as long for the last

@@ -1,21 +1,22 @@
-"""MProto: several prototypes per class, and optimal transport that tells unlabeled entities from O.
+"""MProto: several prototypes per class; optimal transport separates unlabeled entities from O.
 
 What it does: each class, O included, has three prototypes. In each batch, words labeled with a type are assigned to the
-    prototypes of that type, evenly. Unlabeled words are assigned to the prototypes of all classes by optimal transport:
-    a fixed share of them must go to those of the types. These are taken for unlabeled entities and leave the loss. The
-    encoder learns to bring each word near its prototype; prototypes follow the words that are predicted correctly.
+    prototypes of that type, evenly. Unlabeled words are assigned to the prototypes of all classes by optimal transport,
+    and a fixed share of them must go to those of the types. These words are treated as unlabeled entities and have no
+    loss. The encoder learns to move each word near its prototype; prototypes follow the words that are predicted
+    correctly.
 Assumes: that labels are right, and that the share of unlabeled words that belong to entities is about `missing`.
-Needs: weak; dev can tell that share (`entity_ratio=dev`).
+Needs: weak; with dev, that share can be estimated from dev (`entity_ratio=dev`).
 Costs: one training run, and a fifth of another for the estimate of `missing`.
 Departs from the authors: `missing` is estimated from the weak labels, like the share in two-step learning, unless it or
     the entity ratio is set. Theirs is set for each data set, and far larger: their configurations send 95 % of the
-    unlabeled words to the types (CoNLL-2003; `missing=0.95`) and even 99 % (BC5CDR, a fifth of the dictionary), so the
-    loss has only those nearest to O. With 200 sentences of Wikigold (`tiny-en`, seed 11, dev), F1 is 46.8 with the
-    estimate, 9.1 with 95 %, and 23.9 with 95 % and their entropy. Cosines are multiplied by `head.scale`: without it, a
-    probability is never far from one half. A prototype keeps 0.99 of its value in a step, where theirs keeps 0.5: with
-    our small batches it would follow the last batch (the same sentences, without transport: 12.2 with 0.5, 34.5 with
-    0.99). Ruled-out words and complete documents are O and not transported. A linear layer maps the encoder's vectors
-    to those that are compared; prototypes follow vectors with dropout. A class is predicted by the sum over its
+    unlabeled words to the types (CoNLL-2003; `missing=0.95`) and even 99 % (BC5CDR, a fifth of the dictionary), so that
+    only the words nearest to O have a loss. With 200 sentences of Wikigold (`tiny-en`, seed 11, dev), F1 is 46.8 with
+    the estimate, 9.1 with 95 %, and 23.9 with 95 % and their entropy. Cosines are multiplied by `head.scale`; without
+    it, a probability is never far from one half. A prototype keeps 0.99 of its value in a step, where theirs keeps 0.5:
+    with our small batches it would follow the last batch (the same sentences, without transport: 12.2 with 0.5, 34.5
+    with 0.99). Ruled-out words and complete documents are O and not transported. A linear layer maps the encoder's
+    vectors to those that are compared; prototypes follow vectors with dropout. The score of a class is the sum over its
     prototypes, where theirs is that of the nearest one. `preset=paper` has their scale, momentum, entropy, rates and
     batches.
 Reference: Wu et al. (2023), "MProto: multi-prototype network with denoised optimal transport for distantly supervised

@@ -1,26 +1,26 @@
-"""NEEDLE: a little gold beside many weak labels, by label completion and a noise-aware loss.
+"""NEEDLE: a little gold and many weak labels, by label completion and a noise-aware loss.
 
 What it does: stage I trains a CRF on gold. Stage II completes the weak labels with its predictions (weak labels stay;
     sentences without any are left out) and continues training on gold and completed sentences together. Stage III
-    fine-tunes on gold alone. With a Hugging Face encoder, completed sentences enter stage II through the noise-aware
-    loss, weighted by their confidence: it follows from the share of their tokens with a weak label and from how often
-    the model was right on held-out gold at the same score. With other encoders, predicted entities below a minimum
-    probability stay unknown instead. Labels are completed only where that improves them on gold: models trained on
-    parts of gold complete the rest, whose weak labels are simulated by the names that the weak documents label.
+    fine-tunes on gold alone. With a Hugging Face encoder, stage II weights each completed sentence by its confidence in
+    a noise-aware loss; the confidence depends on the share of its tokens with a weak label, and on how often the model
+    was right on held-out gold at the same score. With other encoders, predicted entities below a minimum probability
+    stay unknown instead. Labels are completed only if that improves them on gold: models trained on parts of gold
+    complete the rest, whose weak labels are simulated by the names that the weak documents label.
 Assumes: that weak labels are right where there are any, and that there is a little gold.
 Needs: weak, gold.
 Costs: two training runs on gold and a few epochs on everything; one more run for each part of gold that is held out,
     unless `completion` is set and the loss is not noise-aware.
-Departs from the authors: the confidence is calibrated on held-out parts of gold, never on test data; a sentence's score
+Departs from the authors: the confidence is calibrated on held-out parts of gold, never on test data. A sentence's score
     is the probability of its best tag sequence, comparable between models, where theirs is the sequence's score divided
-    by its length. Filtering entities instead of weighting sentences is ours: with a small encoder the noise-aware loss
-    cost one to two points on BC5CDR's dev, and filtering gained one (as much as no completion at all). Epochs and rates
-    also suit encoders trained from scratch. With dev, every stage keeps its best epoch, where the paper trains stage II
-    for one epoch and searches for the epochs, batch size and rate of stage III. The models that score held-out gold are
-    trained like that of stage I, and stop early on the same dev, but see three quarters of gold; a second round keeps
-    their calibration. The paper always completes. Losses are divided by words, not by sentences. For several languages,
-    the paper has all of them in stages I and II, and one in stage III: train with `finetune=false`, then run `finetune`
-    on the gold of that language.
+    by its length. Filtering entities instead of weighting sentences is ours: with a small encoder, the noise-aware loss
+    cost one to two points on BC5CDR's dev, and filtering gained one (as much as no completion at all). The paper always
+    completes. Epochs and rates also suit encoders trained from scratch. With dev, every stage keeps its best epoch,
+    where the paper trains stage II for one epoch and searches for the epochs, batch size and rate of stage III. The
+    models that score held-out gold are trained like the model of stage I, with early stopping on the same dev, but on
+    three quarters of gold; a second round keeps their calibration. Losses are divided by words, not by sentences. For
+    several languages, the paper has all of them in stages I and II, and one in stage III: train with `finetune=false`,
+    then run `finetune` on the gold of that language.
 Reference: Jiang et al. (2021), "Named entity recognition with small strongly labeled and large weakly labeled data".
 """
 

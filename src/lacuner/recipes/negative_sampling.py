@@ -1,22 +1,23 @@
 """Negative sampling: train on the labeled spans and a few sampled unlabeled ones.
 
 What it does: a span classifier is trained on every labeled span and, in a sentence of n words, on `ceil(rate * n)` of
-    the unlabeled spans, resampled in every step. An unlabeled entity is rarely among them, so it is rarely trained
-    as a negative. The `uniform` sampler treats all unlabeled spans alike; the `weighted` one prefers spans that do not
-    look like entities: with `v`, the probability of O minus that of the best type, a span has the weight `(1 + v)^(mu /
-    T)`, where `T` falls from `sqrt(epochs)` to 1.
+    the unlabeled spans, resampled in every step. An unlabeled entity is rarely among them, so it is rarely trained as a
+    negative. The `uniform` sampler treats all unlabeled spans alike. The `weighted` sampler prefers spans that do not
+    look like entities: a span has the weight `(1 + v)^(mu / T)`, where `v` is the probability of O minus that of the
+    best type, and `T` falls from `sqrt(epochs)` to 1.
 Assumes: that labels are right and missing at random, and that entities are few among all spans. A good first choice
     for incomplete labels when nothing else is known about them.
 Needs: weak; with dev it also tunes the decision threshold.
 Costs: one training run of a span classifier, about as long as `trust`; one more for each rate to choose from.
-Departs from the authors: spans have a maximum width; complete documents contribute all their negatives; spans that
-    overlap an unsure one are never sampled. The head has one hidden layer of 96 with start, end and width by default
-    (`head.variant=product` is theirs, except for its size), dropout 0.3, the optimiser of all our recipes, and there
-    are 0.5 negatives per word. The threshold is tuned on dev. The weights come from the step itself, with dropout. The
-    paper's weight is `exp(u (1 + v)^8 / T)` with the entropy `u` (`ablation.weighting=printed`, `mu=8`). Read either
-    way, its negatives have more unlabeled entities than uniform ones: if O counts for `v` (`ablation.margin=all`), the
-    weights are nearly uniform; if not, nearly all negatives are spans of high entropy, and in the models that we have
-    tried many of these are unlabeled entities. Without `u` and `exp` there are fewer from the second epoch on.
+Departs from the authors: spans have a maximum width. Complete documents contribute all their negatives, and spans that
+    overlap an unsure one are never sampled. By default, the head has one hidden layer of 96 with start, end and width
+    (`head.variant=product` is theirs, except for its size), dropout 0.3, and the optimiser of all our recipes; there
+    are 0.5 negatives per word. The threshold is tuned on dev. The weights of the sampler come from the training step
+    itself, with dropout. The paper's weight is `exp(u (1 + v)^8 / T)` with the entropy `u`
+    (`ablation.weighting=printed`, `mu=8`). Both readings of it sample more unlabeled entities than the uniform sampler:
+    if O counts for `v` (`ablation.margin=all`), the weights are nearly uniform; if not, nearly all negatives are spans
+    of high entropy, and with the models that we tried many of these are unlabeled entities. Without `u` and `exp`,
+    fewer unlabeled entities are sampled from the second epoch on.
 Reference: Li, Liu and Shi (2021), "Empirical analysis of unlabeled entity problem in named entity recognition"; Li, Liu
     and Shi (2022), "Rethinking negative sampling for handling missing entity annotations".
 """

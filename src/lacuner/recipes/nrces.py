@@ -1,22 +1,22 @@
 """NRCES: on unlabeled spans, anneal cross-entropy into a bounded loss.
 
-What it does: a span classifier; labeled spans have cross-entropy, half of the unlabeled ones `beta * CE + (1 - beta) *
-    S` with `beta = exp(-epoch / w)` and `S = sigma(z_O)`, the paper's printed formula. As cross-entropy fades, S lowers
-    the score of O at unlabeled spans, most where the model is uncertain: missing entities that cross-entropy has begun
-    to push towards O are recovered. If `w` is too small, too many spans are predicted.
+What it does: a span classifier. Labeled spans have cross-entropy. Half of the unlabeled spans have the loss `beta * CE
+    + (1 - beta) * S` with `beta = exp(-epoch / w)` and `S = sigma(z_O)`, the paper's printed formula. As cross-entropy
+    fades, S lowers the score of O at unlabeled spans, most where the model is uncertain. So missing entities that
+    cross-entropy has begun to push towards O are recovered. If `w` is too small, too many spans are predicted.
 Assumes: that labels are right and missing at random, and that the model learns what entities look like before it
     memorises the missing labels. Best without dev where most labels are missing; on clean labels cross-entropy is
     better.
 Needs: weak; with dev it also tunes the decision threshold, and `w`, if `try_w` is set.
 Costs: one training run of a span classifier, about as long as `trust`; one more for each w to choose from.
-Departs from the authors: `w` is a fifth of the epochs by default, where they choose 2, 5 or 10 epochs by data; with dev
-    the threshold is tuned, where they use argmax. The maximum span width comes from the data; complete documents
-    contribute all their negatives; spans that overlap an unsure one never take part. Early stopping does not count the
-    first `3 w` epochs, in which cross-entropy fades. Batches, learning rates and the size of the head are those of all
-    our recipes (`benchmarks/papers/negative_sampling.toml` has theirs). The text calls S a loss that tolerates noise,
-    but the printed sign pushes O down where O is the label; `ablation.sigmoid=margin` is bounded and has the other
-    sign. The paper's ablations: `share=1.0` (no random sampling), `ablation.negatives=ce` (no sigmoid),
-    `ablation.positives=faded` (no separate training), `ablation.positives=both` (sigmoid on labeled spans too),
+Departs from the authors: `w` is a fifth of the epochs by default, where they choose 2, 5 or 10 epochs by data set. With
+    dev the threshold is tuned, where they use argmax. The maximum span width comes from the data. Complete documents
+    contribute all their negatives, and spans that overlap an unsure one never take part. Early stopping does not count
+    the first `3 w` epochs, in which cross-entropy fades. Batches, learning rates and the size of the head are those of
+    all our recipes (`benchmarks/papers/negative_sampling.toml` has theirs). The paper calls S a loss that tolerates
+    noise, but the printed sign lowers the score of O where O is the label; `ablation.sigmoid=margin` is bounded and has
+    the other sign. The paper's ablations are `share=1.0` (no random sampling), `ablation.negatives=ce` (no sigmoid),
+    `ablation.positives=faded` (no separate training), `ablation.positives=both` (sigmoid on labeled spans too) and
     `ablation.negatives=both` (cross-entropy on unlabeled spans too).
 Reference: Kang et al. (2022), "A noise-robust loss for unlabeled entity problem in named entity recognition" (NRCES).
 """

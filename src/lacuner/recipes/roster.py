@@ -11,18 +11,19 @@ Needs: weak; augmentation needs an encoder from `lacuner pretrain`, or one with 
 Costs: one training run per model, in parallel where there are cores, and 1.3 (tokens) to 2.3 (spans) more for stages 2
     and 3.
 Departs from the authors: with every preset, labels and soft labels are renewed every epoch, not every few batches;
-    `guard` also limits how many O labels are removed; positions in unsure spans are left out in every stage;
-    augmentation uses the encoder as it was pre-trained, with new sentences in each epoch, and only if its top-5
-    accuracy on these texts is at least 50 %. Dropout removes the same features at all words of a sentence. With dev,
+    `guard` also limits how many O labels are removed; positions in unsure spans are left out in every stage.
+    Augmentation uses the encoder as it was pre-trained, with new sentences in each epoch, and only if its top-5
+    accuracy on these texts is at least 60 %. Dropout removes the same features at all words of a sentence. With dev,
     each stage keeps its best epoch, and stage 3 keeps the distilled model if no epoch beats it
     (`ablation.keep_last=true`: its last); the authors have no dev and keep the last epoch. Where formula and code of
-    the authors differ, this follows the code: a labeled token is always taken for an entity (Eq. 5 removes it); the
-    type part of the distillation loss is not weighted by the entity probability (Eq. 6 is; spans are weighted); soft
-    types are used where an entity is likely, and on augmented sentences only where both predictions agree (Eq. 9 has
-    all tokens). The preset `tokens` has learning rates for encoders of any size, a higher one for the head, dropout
-    0.3, batches by number of words, and rates of 1 and 1/10 of stage 1 in stages 2 and 3, where the paper has 1/3 and
-    1/60. With an encoder that is not a transformer, which includes the pre-trained `tiny-en` and `tiny-zh`, the preset
-    is `spans`: the two classifiers score spans, not tokens, with three models, `q=0.1`, `tau=0.5` and no O left out.
+    the authors differ, this follows the code: a labeled token is always treated as an entity (Eq. 5 removes it); the
+    type part of the distillation loss is not weighted by the entity probability (Eq. 6 weights it; so do we for spans);
+    soft types are used where an entity is likely, and on augmented sentences only where both predictions agree (Eq. 9
+    has all tokens). The preset `tokens` has learning rates for encoders of any size, a higher one for the head, dropout
+    0.3, batches by number of words, and learning rates of 1 and 1/10 of stage 1 in stages 2 and 3, where the paper has
+    1/3 and 1/60. With an encoder that is not a transformer, which includes the pre-trained `tiny-en` and `tiny-zh`, the
+    preset is `spans`: the two classifiers score spans, not tokens, with three models, `q=0.1`, `tau=0.5` and no O left
+    out.
 Reference: Meng et al. (2021), "Distantly-supervised named entity recognition with noise-robust learning and language
     model augmented self-training" (RoSTER).
 """

@@ -10,12 +10,12 @@ Needs: weak; with dev it can search for its settings.
 Costs: one training run and the exploration, about a fifth of it; six more at half the epochs with `search`.
 Departs from the authors: the head is a softmax over tags; their models have a CRF (`head.kind=crf`). The share of
     removed tokens is estimated from the weak labels, where the paper takes 0.3 to 10 % and chooses on dev. Non-entity
-    spans are at most as wide as the widest entity. The exploration takes larger steps than usual, and its learning rate
-    falls to zero within it. Where labels look complete, no non-entity spans are sampled and nothing is removed: the
-    spans had cost a point on BC5CDR's dev, and removal one on EC's. A CRF treats removed tokens as a partial CRF does
-    (`removed=marginal`); `drop` and `observed` are two readings of the paper's formula, which is garbled in print. With
-    a span head, spans are removed instead of tokens, and the negatives are sampled spans (`sample=0`: all others); the
-    estimated share of spans to remove was far too high in the one check that was made: set `remove`.
+    spans are at most as wide as the widest entity. The exploration uses larger steps than usual, and its learning rate
+    falls to zero. Where labels look complete, no non-entity spans are sampled and nothing is removed, because the spans
+    cost a point on BC5CDR's dev, and removal one on EC's. With a CRF, removed tokens are marginalised, as in a partial
+    CRF (`removed=marginal`); `drop` and `observed` are two readings of the paper's formula, which is garbled in print.
+    With a span head, spans are removed instead of tokens, and the negatives are sampled spans (`sample=0`: all others).
+    Set `remove` then: the estimated share was far too high in the one check that was made.
 Reference: Zhang et al. (2024), "A web semantic-based text analysis approach for enhancing named entity recognition
     using PU-learning and negative sampling", IJSWIS 20.
 """

@@ -5,7 +5,8 @@ What it does: trains on gold, then continues on both for a few epochs, with weak
     `weight`, weak sentences count less (weighted WSL); with `unlabeled = "unknown"` their unlabeled tokens are left out
     of the loss (partial WSL); both together are weighted partial WSL; with `loss = "mse"` and a token head it is robust
     WSL. With `start = "encoder"` there is one training run on both instead, and no document is left out.
-Assumes: that weak labels do more good than harm, which is rarely so beside a little gold.
+Assumes: that weak labels do more good than harm beside gold. With 5 % of BC5CDR's gold they did (4.5 points); on EC,
+    and on Wikigold with MiniLM, they did not.
 Needs: weak, gold.
 Costs: one training run on gold and a few epochs on everything.
 Departs from the authors: with dev the best epoch is kept; the number of epochs on both is that of `needle`.
