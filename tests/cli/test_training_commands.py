@@ -157,7 +157,9 @@ def test_recipes_are_grouped_with_paper_and_year(run: Run) -> None:
 
 def test_each_setting_has_lines_of_its_own(run: Run) -> None:
     out = run("recipes", "roster").stdout
-    settings = out.partition("Settings:\n")[2].splitlines()
+    own, _, shared = out.partition("Settings of roster:\n")[2].partition("Settings that all recipes share:\n")
+    assert "  tau = " in own and "  train.epochs = " in shared, "what is particular to the recipe comes first"
+    settings = [*own.splitlines(), *shared.splitlines()]
     assert len(settings) > 20
     for line in settings:
         assert re.match(r"  [\w.]+ = |      \S", line) and len(line) <= 100, line

@@ -18,6 +18,7 @@ from lacuner.data import Document, Lost, Span, Splits
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.evaluate import Count
 from lacuner.models.storage import load
+from lacuner.pretraining.augmentation import MIN_TOP5
 from lacuner.pretraining.pretrain import PretrainConfig, pretrain
 from lacuner.recipes import roster
 from lacuner.recipes.roster import PRESETS, Config
@@ -341,3 +342,8 @@ def test_settings_can_be_read_without_the_run_of_the_encoder(tmp_path: Path) -> 
     assert config.preset == "spans"
     with pytest.raises(ModelFileError):
         train("roster", Splits(weak=WEAK), tmp_path / "run", config)
+
+
+def test_the_docstring_has_the_limit_of_augmentation() -> None:
+    text = " ".join((roster.__doc__ or "").split())
+    assert f"top-5 accuracy on these texts is at least {100 * MIN_TOP5:.0f} %" in text

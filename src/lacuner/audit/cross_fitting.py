@@ -60,7 +60,7 @@ class CrossFitOptions:
     """Number of models."""
     seed: int = 1
     label_precision: float = LABEL_PRECISION
-    """Share of the labels that are right, as far as it is known."""
+    """Share of the labels that are right, by the user's estimate."""
     signal: Signal = "cross-fitted"
     """Evidence for the issues: predictions of models that were not trained on the document, or the mean margins of a
     single model while it is trained (`lacuner.audit.training_dynamics`)."""
@@ -87,7 +87,7 @@ def cross_fit(
     """Train one model per fold of `splits.weak`, in subfolders of `folder`, and predict each fold with its own model.
 
     An interrupted training run resumes. `splits.dev` is used for thresholds, and for calibration. If the weak documents
-    are stored on disk, what is made from them is, too: the documents of each model as long as it needs them, and all
+    are stored on disk, so is all that is derived from them: the documents of each model while it needs them, and all
     predictions.
     """
     docs, folds = splits.weak or (), options.folds

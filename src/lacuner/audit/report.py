@@ -149,7 +149,7 @@ def bound_figure(odds: SamplingOdds, rate: float) -> Figure:
 
 
 def _epochs_figure(audit: SamplingAudit, styles: Mapping[str, LineStyle]) -> Figure:
-    """Loss, dev F1, missampling and uncertainty by epoch, as far as they were recorded."""
+    """Loss, dev F1, missampling and uncertainty by epoch, where they were recorded."""
     expected = 100 * audit.odds.missampling
     kinds = (
         ("loss", 1, "loss", None, None),

@@ -6,7 +6,7 @@ import inspect
 import shlex
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
@@ -60,8 +60,14 @@ def recipes(
     else:
         for heading, text in sections[name].items():
             echo(_wrap(f"{heading}: {text}", "    "))
-        echo("Settings:")
-        _print_settings(RECIPES[name].Config())
+        from lacuner.training.config import RecipeConfig
+
+        config, shared = RECIPES[name].Config(), set(RecipeConfig.model_fields)
+        if own := [field for field in type(config).model_fields if field not in shared]:
+            echo(f"Settings of {name}:")
+            _print_settings(config, own)
+        echo("Settings:" if not own else "Settings that all recipes share:")
+        _print_settings(config, [field for field in type(config).model_fields if field in shared])
 
 
 def _print_list(recipes: Mapping[str, ModuleType], sections: Mapping[str, Mapping[str, str]]) -> None:
@@ -142,14 +148,14 @@ def parse(text: str) -> dict[str, str]:
     return sections
 
 
-def _print_settings(config: Config, prefix: str = "") -> None:
-    """Print each setting that can have an effect with its default, and its description below."""
+def _print_settings(config: Config, names: Iterable[str], prefix: str = "") -> None:
+    """Print each of the settings that can have an effect with its default, and its description below."""
     from lacuner.config import Config
 
-    for name, field in type(config).model_fields.items():
-        value = getattr(config, name)
+    for name in names:
+        field, value = type(config).model_fields[name], getattr(config, name)
         if isinstance(value, Config):
-            _print_settings(value, f"{prefix}{name}.")
+            _print_settings(value, type(value).model_fields, f"{prefix}{name}.")
         elif _can_take_effect(config, field):
             echo(f"  {prefix}{name} = {value}")
             if field.description:

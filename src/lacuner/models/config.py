@@ -33,7 +33,7 @@ class EncoderConfig(Config):
     vectors: Annotated[Path | None, OnlyWith("name", ("lstm", "lexicon"))] = None
     """`lstm`, `lexicon`: text file of pre-trained vectors of words or entries. None: random vectors."""
     lexicon: Annotated[Path | None, OnlyWith("name", ("lexicon",))] = None
-    """`lexicon`: word list, one entry per line; a frequency behind an entry is ignored."""
+    """`lexicon`: word list, one entry per line; a frequency after an entry is ignored."""
     fusion: Annotated[Literal["soft", "attention", "adapter", "lattice"], OnlyWith("name", ("lexicon",))] = "soft"
     """`lexicon`: how the entries that contain a word are read: SoftLexicon, attention (BERT+Word), the adapter of
     LEBERT, or the lattice of FLAT."""

@@ -57,7 +57,7 @@ def find_sidecar(corpus: Path) -> Path | None:
 
 
 def has_changed(corpus: Path, gazetteer_file: Path) -> bool:
-    """Whether a corpus is not as it was when its gazetteer file was written; False if the file does not tell."""
+    """Whether a corpus is not as it was when its gazetteer file was written; False if the file has no hash."""
     recorded = _recorded_hash(gazetteer_file)
     return recorded is not None and recorded != _hash_file(corpus)
 

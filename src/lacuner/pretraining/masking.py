@@ -121,7 +121,7 @@ class Masking:
     whole_words: bool = False
     """All sub-words of a word or none."""
     names: float | None = None
-    """Share of the runs of capitalised words to predict, each run as a whole; None: they are words like all others."""
+    """Share of the runs of capitalised words to predict, each run as a whole; None: like all other words."""
     span: float = 1.0
     """Mean number of neighbouring words that are masked together."""
 

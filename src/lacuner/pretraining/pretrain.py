@@ -70,11 +70,11 @@ class PretrainConfig(Config):
     whole_words: bool = False
     """Whole-word masking: all sub-words of a word or none; no effect for word encoders."""
     names: float | None = Field(None, gt=0, lt=1)
-    """Share of the runs of capitalised words to predict, each as a whole. None: they are words like all others."""
+    """Share of the runs of capitalised words to predict, each as a whole. None: like all other words."""
     span: float = Field(1.0, ge=1, le=10)
     """Mean number of neighbouring words that are masked together."""
     compounds: float = Field(0.0, ge=0, le=1)
-    """Share of the documents without given words in which words joined by a hyphen or another mark stay one word."""
+    """Share of the untokenised documents in which words joined by a hyphen or another mark stay one word."""
     dropout: float | None = Field(None, ge=0, le=1)
     """Factor on the dropout rates of `tiny`; by default 1, or 0.2 on a text of more than five million words."""
     held_out: float = Field(0.05, gt=0, lt=1)

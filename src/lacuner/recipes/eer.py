@@ -69,8 +69,8 @@ class Config(EntityRatioConfig, PresetConfig):
 
     head: CRFHeadConfig = CRFHeadConfig()
     entity_ratio: RatioSetting = "auto"
-    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
-    an estimate: label `counts` or `odds`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
+    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or how to estimate
+    it: from `dev`, `hidden` names, label `counts` or `odds`, or `auto` (dev if possible, else counts)."""
     margin: float | None = Field(None, ge=0, lt=1)
     """Distance from the ratio that costs nothing; by default a third of the ratio."""
     weight: float = Field(10.0, ge=0)

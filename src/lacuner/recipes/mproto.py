@@ -80,8 +80,8 @@ class Config(EntityRatioConfig, PresetConfig):
 
     head: PrototypeHeadConfig = PrototypeHeadConfig()
     entity_ratio: RatioSetting = "odds"
-    """Share of all words that belong to entities, from which `missing` follows: a number, one per label, or the source
-    of an estimate: label `counts` or `odds`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
+    """Share of all words that belong to entities, from which `missing` follows: a number, one per label, or how to
+    estimate it: from `dev`, `hidden` names, label `counts` or `odds`, or `auto` (dev if possible, else counts)."""
     missing: float | None = Field(None, ge=0, lt=1)
     """Share of the unlabeled words that are assigned to the types; by default that of `entity_ratio`, at most 0.5."""
     transport: bool = True

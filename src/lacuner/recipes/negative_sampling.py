@@ -80,9 +80,9 @@ class Ablation(BaseConfig):
     margin: Margin = "types"
     """Weighted sampler: whether the margin of O is taken over the types alone, or over all classes, O included."""
     uniform_epochs: int = Field(0, ge=0)
-    """Weighted sampler: number of first epochs that sample uniformly."""
+    """Weighted sampler: number of epochs at the beginning that sample uniformly."""
     oracle: Literal["self", "heldout"] = "self"
-    """Where uncertainty comes from: the model itself, or cross-fitted models that did not train on the document."""
+    """Model that measures uncertainty: the one in training, or a cross-fitted one that has not seen the document."""
 
 
 class Config(RecipeConfig):

@@ -146,7 +146,7 @@ class Config(RecipeConfig):
     removal_after: int = Field(1, ge=1)
     """Number of warm-up epochs before label removal starts."""
     guard: float = Field(0.25, gt=0, le=1)
-    """Largest share of a type's labels that may be removed; beyond it none is. 0.9 for tokens, 0.25 for spans."""
+    """Largest share of a type's labels to remove; if more would be, none is. 0.9 for tokens, 0.25 for spans."""
     drop_unlabeled: float = Field(0.0, ge=0, lt=1)
     """Share of unlabeled positions that a model is not trained on, drawn anew for each: 0.5 for tokens, 0 for spans."""
     ensemble_epochs: int | None = Field(None, ge=1)
@@ -233,7 +233,7 @@ def _with_width(config: Config, model: Model) -> Config:
 
 
 def _later_epochs(config: Config) -> dict[str, int]:
-    """Number of epochs of stages 2 and 3, as far as they are trained."""
+    """Number of epochs of stages 2 and 3, if they are trained."""
     epochs, factor = config.train.epochs, 2 if config.head.kind == "span" else 1
     stages = {"ensemble": config.ensemble_epochs or factor * epochs} if config.ablation.ensemble else {}
     return stages | ({"self_training": config.self_epochs or ceil(epochs / 3)} if config.ablation.self_training else {})

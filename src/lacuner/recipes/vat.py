@@ -44,7 +44,7 @@ class Config(ConsistencyConfig):
     epsilon: float = Field(0.1, gt=0)
     """Size of the perturbation, relative to the word vectors."""
     xi: float = Field(0.01, gt=0)
-    """Size of the step of the power iteration, relative to the word vectors."""
+    """Step size of the power iteration, relative to the word vectors."""
     iterations: int = Field(1, ge=1)
     """Steps of the power iteration."""
 

@@ -62,7 +62,7 @@ def distillation_step(
 
 
 def entity_denominator(known: Tensor, words: Tensor) -> Tensor:
-    """The number that the sum of the entity losses is divided by: known positions, at most one per word.
+    """Divisor of the summed entity losses: the number of known positions, at most one per word.
 
     Divided by the number of all spans, it would be negligible beside the type loss.
     """

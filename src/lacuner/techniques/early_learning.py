@@ -44,14 +44,14 @@ class Exploration:
     o_scores: dict[int, OScores]
 
     def ranking(self, rank: Rank) -> dict[int, np.ndarray]:
-        """What ranks the positions, by number of epochs: the lower, the more likely it is an unlabeled entity."""
+        """Values that rank the positions, by number of epochs; the lower, the more likely an unlabeled entity."""
         name = "logit" if rank == "o_value" else "prob"
         return {epoch: scores[name].numpy() for epoch, scores in self.o_scores.items()}
 
     def missing_share(self, epoch: int) -> float:
         """Estimated share of the unlabeled positions that belong to entities, from weak labels alone.
 
-        If a share `c` of the entity tokens is labeled, an unlabeled token that the model takes for labeled with
+        If a share `c` of the entity tokens is labeled, an unlabeled token that the model predicts as labeled with
         probability `p` belongs to an entity with probability `(1 - c) / c * p / (1 - p)` (Elkan and Noto, 2008).
         """
         if not self.weak.unlabeled.any():

@@ -1,4 +1,4 @@
-"""The entity ratio for recipes that correct for missing labels: given, from dev, or estimated by a short training.
+"""The entity ratio for recipes that correct for missing labels: set, from dev, or estimated by a short training.
 
 1. `dev`: the share of entity words in dev.
 2. `hidden`: a model is trained for a few epochs with a fifth of the names hidden from it. It gives the words of these
@@ -6,8 +6,9 @@
    labeled words are a lower limit of the entity words, as long as labels are right. The entity probability of all
    unlabeled words, divided by the mean at hidden words, is an upper limit, because mistakes are in it. The estimate is
    the geometric mean of both.
-3. `counts`: a model is trained for a few epochs on weak labels treated as complete. Its confidence at labeled words is
-   the share of entity words with a label (Elkan and Noto, 2008). If it has memorised the labels, the ratio is too low.
+3. `counts`: a model is trained for a few epochs on weak labels treated as complete. Its confidence at labeled words
+   estimates the share of entity words with a label (Elkan and Noto, 2008). If it has memorised the labels, the ratio is
+   too low.
 4. `odds`: the same, applied to the unlabeled words one by one, as two-step learning does.
 """
 
@@ -47,8 +48,8 @@ class EntityRatioConfig(RecipeConfig):
     """Settings of recipes that need the entity ratio."""
 
     entity_ratio: RatioSetting = "counts"
-    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or the source of
-    an estimate: label `counts` or `odds`, `hidden` names, `dev`, or `auto`: dev, or else counts."""
+    """Share of all words that belong to entities: a number, one per label (`entity_ratio.PER=0.05`), or how to estimate
+    it: from `dev`, `hidden` names, label `counts` or `odds`, or `auto` (dev if possible, else counts)."""
     explore: int = Field(3, ge=1)
     """Epochs of the model that the ratio is estimated with."""
 
@@ -60,7 +61,7 @@ def exploration_epochs(splits: Splits, config: EntityRatioConfig) -> dict[str, i
 
 
 def configured_entity_ratio(splits: Splits, config: EntityRatioConfig, run: Run) -> EntityRatio:
-    """`find_entity_ratio` by a recipe's settings."""
+    """`find_entity_ratio` with the settings of a recipe."""
     return find_entity_ratio(splits, config.entity_ratio, explorer(config, config.explore, run))
 
 

@@ -1,4 +1,4 @@
-"""Tokens that two-step learning filtered out of training: as spans for people, and with their values for audits."""
+"""Tokens that two-step learning filtered out of training: as spans to review, and with their values for audits."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,9 +28,9 @@ def write_removed(
 ) -> None:
     """Write the removed positions as spans and, of tokens, the values that ranked all unlabeled ones.
 
-    `ranking` has what ranks the positions, `[words]` or `[words, widths]`, by the number of epochs after which it was
-    recorded; that of `epoch` decided. The lower a span's score, the more likely it is an unlabeled entity; the score of
-    a run of tokens is their lowest.
+    `ranking` has the values that rank the positions, `[words]` or `[words, widths]`, by the number of epochs after
+    which they were recorded; those of `epoch` decided. The lower a span's score, the more likely it is an unlabeled
+    entity; the score of a run of tokens is their lowest.
     """
     document, start, end = character_positions(docs, weak.as_complete)
     if removed.ndim > 1:

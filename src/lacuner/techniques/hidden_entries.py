@@ -192,7 +192,7 @@ def choose_operating_point(counts: HiddenCounts, models: int = 1) -> OperatingPo
 
 
 def calibrate_on_hidden(counts: HiddenCounts, missing: float) -> SpanCalibration | None:
-    """From the score of a prediction where nothing is labeled to the probability that it is right, without gold.
+    """Map scores of predictions in unlabeled text to probabilities that they are right, without gold.
 
     The share of the hidden mentions that are found with scores between two thresholds, times the number of `missing`
     entities, is the number of right predictions there. `counts` may be of documents that no model was trained on. None

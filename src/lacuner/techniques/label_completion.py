@@ -158,7 +158,7 @@ def complete(weak: Document, predicted: Document, sure: float = 0.0) -> tuple[Do
     """Complete one document; also returns what was done, by the keys of `REASONS`.
 
     Word by word: the tag of the weak label if there is one, else the predicted tag. A predicted entity that starts
-    under a weak label and continues behind it extends the label if both have the same type; otherwise the rest is an
+    under a weak label and continues after it extends the label if both have the same type; otherwise the rest is an
     entity of its own (the tag sequence was broken). Whatever overlaps an unsure span stays unknown, and so do the
     words of predictions below `sure`, or rejected ones. Predictions inside a span that is rejected for every type are
     dropped.

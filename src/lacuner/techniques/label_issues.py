@@ -89,7 +89,7 @@ class MissingName:
     def score(self) -> float:
         """Mean probability over all occurrences, and one more of 0.5 because a single mention says little.
 
-        So a word that the model takes for a name only once ranks low, and a name with several mentions above one with
+        So a word that the model predicts as a name only once ranks low, and a name with several mentions above one with
         a single mention.
         """
         return (sum(mention.span.score or 0.0 for mention in self.mentions) + 0.5) / (self.occurrences + 1)

@@ -1,12 +1,12 @@
 """Missing-label masking: positions where label and model disagree leave the loss, by a threshold fitted to the data.
 
 What it does: a position (a word, or a span of a span head) disagrees if the model's best class is not its label. With
-    `labels=missing` the unlabeled positions count that the model takes for entities, with `entity` the labeled ones
-    where the model prefers another class. A disagreement is masked if the model's confidence, the probability of its
-    best class, is on one side of a threshold. The threshold is first a constant. After a few epochs it is moved to the
-    boundary between two Beta distributions, a mixture that is fitted to the confidences of all disagreements.
-Assumes: that one kind of mistake dominates: missing labels, or wrong and spurious ones. That the model disagrees with
-    mistakes in another way than with hard but right labels.
+    `labels=missing`, only unlabeled positions that the model predicts as entities count; with `entity`, only labeled
+    positions where the model prefers another class. A disagreement is masked if the model's confidence, the probability
+    of its best class, is on one side of a threshold. The threshold starts as a constant. After a few epochs it is moved
+    to the boundary between two Beta distributions, a mixture that is fitted to the confidences of all disagreements.
+Assumes: that one kind of mistake dominates: missing labels, or wrong and spurious ones. That the model's confidence
+    differs between mistakes and labels that are right but hard.
 Departs from the authors: the equations of the paper mask the disagreements *below* the threshold (`mask=below`). With
     half of the labels of 400 sentences of Wikigold missing (`tiny-en`, token head, 10 epochs, seed 11), dev F1 is 41.8
     without masking, 45.4 with `above` and 44.3 with `below`: one pair, so the direction is hardly settled. The first
@@ -55,10 +55,10 @@ class MaskingConfig(Config):
     """Settings of missing-label masking."""
 
     labels: Literal["none", "missing", "entity"] = "none"
-    """Labels that may be masked: O of words that the model takes for entities (`missing`), or labels of words for which
-    the model prefers another class (`entity`). Choose the mistake that is more frequent."""
+    """Labels that may be masked: O of words that the model predicts as entities (`missing`), or labels of words for
+    which the model prefers another class (`entity`). Choose the mistake that is more frequent."""
     mask: Annotated[Literal["above", "below"], _ON] = "above"
-    """Disagreements that are masked: those with a confidence above the threshold or, as in the paper, below."""
+    """Side of the confidence threshold on which disagreements are masked; `below` in the paper."""
     warmup: Annotated[int, _ON] = Field(150, ge=0)
     """Number of steps without masking, rounded up to epochs."""
     refit: Annotated[tuple[Annotated[int, Field(ge=1)], ...], _ON] = (1, 3, 6)

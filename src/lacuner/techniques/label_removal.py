@@ -1,4 +1,4 @@
-"""Label removal: which positions lose their label in training, and the removed ones as spans for people to look at.
+"""Label removal: which positions lose their label in training, and the removed ones as spans to review.
 
 A position is a word or, with a span head, a span. This is RoSTER's form, which decides again after each epoch; two-step
 learning removes tokens once (`techniques/filtered_tokens.py`).

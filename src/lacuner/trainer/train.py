@@ -65,12 +65,12 @@ class TrainingResult:
 
 def check_needs(recipe: str, roles: Iterable[str]) -> None:
     """Raise an error if a recipe does not exist, lacks data that it needs, or gets unlabeled text that it ignores."""
-    given, module = set(roles), find_recipe(recipe)
-    check_unlabeled(recipe, given)
-    options = {role: f"--{role}" for role in module.NEEDS if role not in given}
+    provided, module = set(roles), find_recipe(recipe)
+    check_unlabeled(recipe, provided)
+    options = {role: f"--{role}" for role in module.NEEDS if role not in provided}
     if uses_unlabeled(recipe) and "weak" in options:
         options["weak"] = "--weak or --unlabeled"
-        if "unlabeled" in given:
+        if "unlabeled" in provided:
             del options["weak"]
     missing = list(options.values())
     if missing:

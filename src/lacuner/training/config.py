@@ -39,7 +39,7 @@ class TrainConfig(Config):
     patience: int | None = Field(None, ge=1)
     """Early stopping: epochs without a better dev score before training stops; by default it never stops early."""
     patience_after: int = Field(0, ge=0)
-    """Early stopping: number of first epochs that `patience` does not count."""
+    """Early stopping: number of epochs at the beginning that `patience` does not count."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Floating-point precision; bf16 needs hardware support and is far slower on most CPUs."""
     device: Literal["auto", "cpu"] = "auto"
@@ -112,7 +112,7 @@ def fill_in_preset(preset: Mapping[str, Any], values: Mapping[str, Any]) -> dict
 
 
 def as_table(value: Any) -> Any:
-    """A nested config as the table of what is set in it; anything else as it is."""
+    """A nested config as a dict of the settings that were set; any other value unchanged."""
     if not isinstance(value, Config):
         return value
     kind = {"kind": value.kind} if isinstance(value, HeadConfig) else {}

@@ -75,7 +75,7 @@ def seed_dropout(seed: int) -> None:
 
 @contextmanager
 def own_random_numbers() -> Iterator[None]:
-    """Let dropout draw other numbers in each process, from a generator that is reseeded in every step.
+    """Let dropout draw different numbers in each process, from a generator that is reseeded in every step.
 
     torch's own generator, from which all else is drawn, keeps the same state in all processes. A single process uses
     it for dropout, too.

@@ -91,7 +91,7 @@ class Plan:
             self._stages[stage].done = self._stages[stage].epochs
 
     def describe(self, stage: str) -> str:
-        """The position of a stage among all, and the time left for all of them as far as it can be estimated."""
+        """The position of a stage among all, and the time left for all of them if it can be estimated."""
         names = list(self._stages)
         position = [f"stage {names.index(stage) + 1} of {len(names)}"] if len(names) > 1 else []
         seconds = self.seconds_left()

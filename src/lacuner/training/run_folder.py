@@ -269,7 +269,7 @@ def _shorten(value: Any) -> str:
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that results depend on, as far as they are installed."""
+    """Versions of Python and of the installed libraries that results depend on."""
     versions = {"python": platform.python_version()}
     for name in _LIBRARIES:
         try:

@@ -55,8 +55,8 @@ def _copy(name: str, trust: dict[str, Any], encoder: SubwordEncoder, head: Maske
     biases = [p for m in outer for p in m._parameters.values() if p is not None and p.shape == head.bias.shape]
     if len(layers) != 1 or len(norms) != 1 or not biases:
         return False
-    for ours, theirs in ((head.dense, layers[0]), (head.norm, norms[0])):  # some checkpoints have no bias
-        ours.load_state_dict({"bias": torch.zeros_like(ours.bias), **theirs.state_dict()})
+    for module, source in ((head.dense, layers[0]), (head.norm, norms[0])):  # some checkpoints have no bias
+        module.load_state_dict({"bias": torch.zeros_like(module.bias), **source.state_dict()})
     with torch.no_grad():
         head.bias.copy_(biases[0])
         ids = torch.arange(min(16, head.size)).unsqueeze(0)

@@ -25,7 +25,7 @@ MAX_ENTRIES = 2_000_000
 MAX_LENGTH = 100
 """Characters of the longest entry."""
 _FREQUENCY = re.compile(r"\s+\d+(\s+\w+)?$")
-"""Frequency and part of speech behind an entry, as in the dictionary of jieba."""
+"""Frequency and part of speech after an entry, as in the dictionary of jieba."""
 BEGIN, MIDDLE, END, SINGLE = range(4)
 """Position of a word in an entry."""
 
@@ -109,7 +109,7 @@ def parse_lexicon(data: bytes, embedded: int) -> Lexicon:
 
 
 def read_entries(file: Path) -> list[str]:
-    """The entries of a word list: one per line, with or without a frequency and a part of speech behind it.
+    """The entries of a word list: one per line, with or without a frequency and a part of speech after it.
 
     Of a line with tabs, the first column counts. Empty lines are skipped, and of equal entries one is kept.
     """

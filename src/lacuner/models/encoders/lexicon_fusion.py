@@ -1,4 +1,4 @@
-"""How an encoder reads the lexicon entries that a word is part of: four published ways, behind one signature.
+"""How an encoder reads the lexicon entries that a word is part of: four published ways, with one signature.
 
 A fusion is called with the vectors of an encoder `[batch, words, width]`, those of the matching entries
 `[matches, size]`, the matches of the batch (`lexicon.MatchArrays`, as tensors) and the mask `[batch, words]`. It
