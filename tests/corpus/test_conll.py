@@ -189,12 +189,12 @@ def test_issue_29_a_line_of_ten_megabytes_is_refused(tmp_path: Path) -> None:
 
 def test_a_sentence_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file without blank lines is one sentence: it must not fill the memory."""
-    monkeypatch.setattr("lacuner.corpus.conll.MAX_SENTENCE", 20)
+    monkeypatch.setattr("lacuner.corpus.reader.MAX_LINES", 20)
     path = tmp_path / "x.conll"
     path.write_text("word O\n" * 20 + "\n")
     assert len(list(read(path))) == 1
     path.write_text("word O\n" * 3 + "\n" + "word O\n" * 21)
-    with pytest.raises(CorpusError, match=r"x\.conll:5: this sentence has more than 20 words"):
+    with pytest.raises(CorpusError, match=r"x\.conll:5: from here on there are more than 20 lines"):
         list(read(path))
 
 

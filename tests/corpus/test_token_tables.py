@@ -100,6 +100,14 @@ def test_webanno_words_with_thousands_of_spans(tmp_path: Path) -> None:
     assert len(doc.spans) == 100 and set(doc.spans) < set(spans)
 
 
+def test_offsets_of_webanno_are_converted_once(tmp_path: Path) -> None:
+    """They are UTF-16 units in the file, so --offsets must not convert them again."""
+    doc = Document("1", "\U0001f680 Mara left", spans=(Span(2, 6, "PER"),))
+    write([doc], tmp_path / "x.tsv", format="webanno")
+    [read_back] = read(tmp_path / "x.tsv", options=ReadOptions(offsets="utf-16"))
+    assert read_back.spans == doc.spans
+
+
 def test_webanno_text_without_tokens_is_not_part_of_the_next_sentence(read_sample: ReadSample) -> None:
     sample = read_sample(WEBANNO.replace("#Text=Mara", "#Text=Nothing.\n\n#Text=Mara"))
     assert sample.docs[0].text == TEXT and sample.docs[0].words == WORDS

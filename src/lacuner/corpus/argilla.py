@@ -5,8 +5,6 @@ response says nothing, which is not the same as no entities. Without responses, 
 score and agent, incomplete.
 """
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, TypeGuard
 
 from lacuner.corpus.annotators import Judgement, apply_judgements
@@ -14,10 +12,11 @@ from lacuner.corpus.json_rows import (
     count_unread,
     get,
     get_text,
+    json_reader,
+    json_writer,
     new_id,
     new_score,
     new_span,
-    read_documents,
     show,
     text_key,
     write_array,
@@ -55,11 +54,6 @@ def _is_v1(row: dict[str, Any]) -> bool:
     agents = {"annotation_agent", "prediction_agent"} & row.keys()
     states = ("Default", "Validated", "Discarded", "Edited")
     return "tokens" in row and bool(agents or {"annotation", "prediction"} & row.keys() or row.get("status") in states)
-
-
-def read_argilla(file: CorpusFile) -> Iterator[Document]:
-    """One document per record."""
-    return read_documents(file, document_from_row)
 
 
 def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
@@ -209,13 +203,8 @@ def _span(entry: Any, key: str) -> Span:
     return new_span(entry.get("start"), entry.get("end"), entry.get("label"), key, entry.get("score"))
 
 
-def write_argilla(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
-    """Write records of version 2 for a span question: complete documents as responses, all others as suggestions."""
-    write_array(path, (as_record(doc, lost) for doc in docs))
-
-
 def as_record(doc: Document, lost: Lost) -> dict[str, Any]:
-    """A document as a record of Argilla 2.
+    """A document as a record of version 2 for a span question: a response if it is complete, otherwise a suggestion.
 
     >>> record = as_record(Document("7", "Mara left", spans=(Span(0, 4, "PER", 0.8, "gazetteer"),)), Lost())
     >>> record["suggestions"]["spans"]["agent"], record["suggestions"]["spans"]["score"]
@@ -243,12 +232,8 @@ def as_record(doc: Document, lost: Lost) -> dict[str, Any]:
     return record
 
 
-def write_argilla_v1(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
-    """Write token classification records of version 1, one per line."""
-    write_lines(path, (_as_record_v1(doc, lost) for doc in docs))
-
-
 def _as_record_v1(doc: Document, lost: Lost) -> dict[str, Any]:
+    """A document as a token classification record of version 1."""
     count_unwritten(doc, lost, "words score source meta complete")
     tokens = word_texts(doc)
     if "".join(tokens) != "".join(doc.text.split()):
@@ -264,3 +249,7 @@ def _as_record_v1(doc: Document, lost: Lost) -> dict[str, Any]:
     agent = sources.pop() if len(sources) == 1 else None
     lost.count("source not written: a prediction has one agent", len(doc.spans) if any(sources) else 0)
     return row | {"prediction": spans, "prediction_agent": agent, "annotation": None, "status": "Default"}
+
+
+read_argilla = json_reader(document_from_row)
+write_argilla, write_argilla_v1 = json_writer(as_record, write_array), json_writer(_as_record_v1, write_lines)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from lacuner.corpus.json_rows import as_object, finish_document, get, new_id, new_score, read_documents, show, to_json
+from lacuner.corpus.json_rows import as_object, get, json_reader, new_id, new_score, show, to_json
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.pubtator import identifiers_of
 from lacuner.corpus.reader import MAX_TEXT, CorpusFile
+from lacuner.corpus.records import Record, read_documents
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.corpus.xml_stream import MAX_DEPTH, feed_parser
@@ -45,22 +46,10 @@ def is_bioc_xml(file: CorpusFile) -> bool:
     )
 
 
-def read_bioc_json(file: CorpusFile) -> Iterator[Document]:
-    """One document per entry of `documents`, or per line."""
-    return read_documents(file, _document)
-
-
 def read_bioc_xml(file: CorpusFile) -> Iterator[Document]:
     """One document per `<document>`, while the file is parsed."""
-    parser = _Parser(file)
-    for number, (line, row) in enumerate(parser.read(), 1):
-        try:
-            doc = _document(row, number, file)
-            finish_document(doc, file, line)
-        except CorpusError as error:
-            file.report(file.error(error.problem, line))
-            continue
-        yield doc
+    records = (Record(number, *document) for number, document in enumerate(_Parser(file).read(), 1))
+    return read_documents(file, records, _document)
 
 
 class _Parser:
@@ -178,6 +167,9 @@ def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
             spans += _spans(annotation, doc, *by_offset[max(at - 1, 0)], unsure, file.lost)
     doc.spans, doc.unsure = tuple(spans), tuple(unsure)
     return doc
+
+
+read_bioc_json = json_reader(_document)
 
 
 def _objects(values: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from lacuner.atomic import STANDARD_STREAM, atomic_write
 from lacuner.corpus.intervals import IntervalSet
-from lacuner.corpus.json_rows import finish_document
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.records import finish_document
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
@@ -55,12 +55,9 @@ def read_brat(file: CorpusFile) -> Iterator[Document]:
                 _read_annotation(doc, notes)
             else:
                 doc.complete = False
-            finish_document(doc, notes, 1)
+            yield finish_document(doc, text_file, line=None)
         except CorpusError as error:
             file.report(CorpusError(error.problem, file=error.file or notes.path, line=error.line))
-            continue
-        doc.where = doc.where and doc.where._replace(file=str(text_file.path), line=None)
-        yield doc
 
 
 def _read_annotation(doc: Document, file: CorpusFile) -> None:

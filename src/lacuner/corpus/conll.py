@@ -13,14 +13,13 @@ from operator import itemgetter
 from pathlib import Path
 
 from lacuner.corpus import tags as tagging
-from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.reader import CorpusFile, begins_with_word
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.words import flatten, join_words, split_with_spans
 from lacuner.data import Document, Lost, Span, Where, Words
 from lacuner.errors import CorpusError
 
 DOCSTART = "-DOCSTART-"
-MAX_SENTENCE = 1_000_000
 MAX_COLUMNS_LINE = 100_000
 """Characters of a line, which holds one word, at most."""
 _SAMPLE_LINES = 5_000
@@ -49,7 +48,7 @@ def read_conll(file: CorpusFile) -> Iterator[Document]:
     layout = _detect_layout(file)
     checked_tags = {"O"}
     number, document = 0, 0
-    for first_line, lines in _sentences(file):
+    for first_line, lines in file.read_paragraphs(MAX_COLUMNS_LINE, DOCSTART):
         if not lines:
             document += 1
             continue
@@ -79,6 +78,24 @@ def read_conll(file: CorpusFile) -> Iterator[Document]:
         yield Document(id=file.number_id(number), text=text, words=words, spans=spans, meta=meta, where=where)
 
 
+def spans_of_tags(tags: Sequence[str], words: Words, scheme: str | None) -> tuple[Span, ...]:
+    """The spans of the tags of some words; in the scheme IO, tags may be labels without a prefix.
+
+    >>> spans_of_tags(["PER", "O"], ((0, 4), (5, 9)), "IO")
+    (Span(start=0, end=4, label='PER', score=None, source=None),)
+    """
+    if scheme == "IO" and not all(map(tagging.is_tag, tags)):
+        tags = [tag if tag == "O" else f"I-{tag}" for tag in tags]
+    for tag in tags:
+        if not tagging.is_tag(tag):
+            raise CorpusError(tagging.not_a_tag(tag))
+    return _to_spans(tagging.decode(tags), words)
+
+
+def _to_spans(chunks: Iterable[tagging.Chunk], words: Words) -> tuple[Span, ...]:
+    return tuple([Span(words[i][0], words[j - 1][1], label) for i, j, label in chunks])
+
+
 def _spans(
     tags: Sequence[str], words: Words, numbers: Sequence[int], scheme: str, file: CorpusFile
 ) -> tuple[Span, ...]:
@@ -90,36 +107,7 @@ def _spans(
         file.lost.count(f"tag against {scheme} {action}", len(irregular), where)
         if file.options.strict:
             chunks = tagging.decode_strict(tags, scheme)
-    return tuple([Span(words[i][0], words[j - 1][1], label) for i, j, label in chunks])
-
-
-def _is_docstart(line: str) -> bool:
-    return line.startswith(DOCSTART) and (line == DOCSTART or line[len(DOCSTART)].isspace())
-
-
-def _sentences(file: CorpusFile) -> Iterator[tuple[int, list[str]]]:
-    """Runs of non-blank lines with the number of their first line; an empty run for each `-DOCSTART-`."""
-    current: list[str] = []
-    first = 1
-    for block in file.read_blocks(MAX_COLUMNS_LINE):
-        lines, at = block.lines, 0
-        breaks = [
-            i for i, line in enumerate(lines) if not line or line.isspace() or (line[0] == "-" and _is_docstart(line))
-        ]
-        for stop in breaks:
-            if current or stop > at:
-                yield (first if current else block.first + at), current + lines[at:stop]
-                current = []
-            if lines[stop].startswith(DOCSTART):
-                yield block.first + stop, []
-            at = stop + 1
-        if not current:
-            first = block.first + at
-        current += lines[at:]
-        if len(current) > MAX_SENTENCE:
-            raise file.error(f"this sentence has more than {MAX_SENTENCE:,} words: a blank line must end it", first)
-    if current:
-        yield first, current
+    return _to_spans(chunks, words)
 
 
 def _rows(lines: list[str], first: int, layout: Layout, file: CorpusFile) -> tuple[list[list[str]], Sequence[int]]:
@@ -166,7 +154,7 @@ def _check_tags(tags: Sequence[str], numbers: Sequence[int], file: CorpusFile) -
 def _detect_layout(file: CorpusFile) -> Layout:
     """Detect the layout from the beginning of the file, as far as the options leave it open."""
     options = file.options
-    lines = [line for line in file.head_lines()[:_SAMPLE_LINES] if not _is_docstart(line)]
+    lines = [line for line in file.head_lines()[:_SAMPLE_LINES] if not begins_with_word(line, DOCSTART)]
     sample = [line for line in lines if line.strip()]
     no_comments = [line for line in sample if not line.startswith("#")] or sample
     separator = options.separator or _detect_separator(no_comments, options.tag_column)

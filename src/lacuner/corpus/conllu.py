@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lacuner.corpus import tags as tagging
-from lacuner.corpus.conll import to_tags
+from lacuner.corpus.conll import spans_of_tags, to_tags
 from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.records import Record, read_documents
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.words import find_words, split_words, words_of
-from lacuner.data import Document, Lost, Span, Where, Words
+from lacuner.data import Document, Lost, Words
 from lacuner.errors import CorpusError
 
 _ID = re.compile(r"\d+(?:([-.])(\d+))?")
@@ -41,28 +42,17 @@ def is_conllu(file: CorpusFile) -> bool:
 
 def read_conllu(file: CorpusFile) -> Iterator[Document]:
     """Sentences as documents."""
-    for number, (first, lines) in enumerate(file.read_paragraphs(), 1):
-        yield from _read_sentence(lines, first, number, file)
+    records = (Record(number, *block) for number, block in enumerate(file.read_paragraphs(), 1))
+    return read_documents(file, records, _document, offsets="characters")
 
 
-def _read_sentence(lines: list[str], first: int, number: int, file: CorpusFile) -> Iterator[Document]:
+def _document(lines: list[str], number: int, file: CorpusFile) -> Document:
     comments = dict(_comment(line) for line in lines if line.startswith("#"))
-    try:
-        tokens = list(_words([line for line in lines if not line.startswith("#")], file))
-        text, words = _text(tokens, comments.get("text"))
-        tags = [token.tag for token in tokens]
-        if file.options.scheme == "IO" and not all(map(tagging.is_tag, tags)):
-            tags = [tag if tag == "O" else f"I-{tag}" for tag in tags]
-        for tag in tags:
-            if not tagging.is_tag(tag):
-                raise CorpusError(tagging.not_a_tag(tag))
-        spans = [Span(words[i][0], words[j - 1][1], label) for i, j, label in tagging.decode(tags)]
-    except CorpusError as error:
-        file.report(file.error(error.problem, first))
-        return
+    tokens = list(_words([line for line in lines if not line.startswith("#")], file))
+    text, words = _text(tokens, comments.get("text"))
+    spans = spans_of_tags([token.tag for token in tokens], words, file.options.scheme)
     meta = {key.replace("newdoc id", "document"): comments[key] for key in comments if key not in ("text", "sent_id")}
-    id_ = comments.get("sent_id") or file.number_id(number)
-    yield Document(id_, text, words, tuple(spans), meta=meta, where=Where(str(file.path), first))
+    return Document(comments.get("sent_id") or file.number_id(number), text, words, spans, meta=meta)
 
 
 def _comment(line: str) -> tuple[str, str]:

@@ -4,17 +4,16 @@ doccano's export does not say which documents an annotator has confirmed, so `co
 are doccano's metadata, and ours.
 """
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from lacuner.corpus.json_rows import (
     count_unread,
     get,
     get_text,
+    json_reader,
+    json_writer,
     new_id,
     new_span,
-    read_documents,
     show,
     text_key,
     write_lines,
@@ -39,12 +38,8 @@ def is_doccano(row: Any) -> bool:
     return (has_spans and (bool(labels) or "Comments" in row)) or {"entities", "relations", "Comments"} <= row.keys()
 
 
-def read_doccano(file: CorpusFile) -> Iterator[Document]:
-    """Documents with the spans of either form; relations are counted, not read."""
-    return read_documents(file, _document)
-
-
 def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+    """A document with the spans of either form; relations are counted, not read."""
     key = next((key for key in _SPAN_KEYS if isinstance(row.get(key), list)), "label")
     spans = tuple([_span(entry, key) for entry in get(row, key, list, [])])
     file.lost.count("relation not read", len(get(row, "relations", list, [])))
@@ -66,21 +61,13 @@ def _span(entry: Any, key: str) -> Span:
     raise CorpusError(f"an entry of `{key}` must be [start, end, label], or have start_offset: {show(entry)}")
 
 
-def write_doccano(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
-    """Write the form with `label`, which doccano imports into a sequence labelling project."""
-    write_lines(path, (_row(doc, lost) for doc in docs))
-
-
 def _row(doc: Document, lost: Lost) -> dict[str, Any]:
+    """The form with `label`, which doccano imports into a sequence labelling project."""
     return {"id": doc.id, "text": doc.text, "label": [span.key for span in doc.spans], **_meta(doc, lost)}
 
 
-def write_doccano_entities(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
-    """Write the form with `entities`, which doccano exports and imports in a project with relations."""
-    write_lines(path, (_row_with_entities(doc, lost) for doc in docs))
-
-
 def _row_with_entities(doc: Document, lost: Lost) -> dict[str, Any]:
+    """The form with `entities`, which doccano exports and imports in a project with relations."""
     entities = [
         {"id": number, "label": span.label, "start_offset": span.start, "end_offset": span.end}
         for number, span in enumerate(doc.spans, 1)
@@ -94,3 +81,7 @@ def _meta(doc: Document, lost: Lost) -> dict[str, Any]:
     meta = {key: value for key, value in doc.meta.items() if key not in _RESERVED}
     lost.count("meta not written: doccano uses this key", len(doc.meta) - len(meta))
     return meta
+
+
+read_doccano = json_reader(_document)
+write_doccano, write_doccano_entities = (json_writer(as_row, write_lines) for as_row in (_row, _row_with_entities))

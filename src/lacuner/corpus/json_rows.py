@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.corpus.json_stream import read_rows
-from lacuner.corpus.offsets import OffsetTable, to_characters
-from lacuner.corpus.reader import CorpusFile, span_problem
+from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.records import read_documents
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.tags import is_tag
-from lacuner.data import Document, Lost, Span, Where
+from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 
 to_json = json.JSONEncoder(ensure_ascii=False).encode
@@ -28,38 +28,27 @@ def as_object(value: Any) -> dict[str, Any]:
     return value
 
 
-def read_documents(
-    file: CorpusFile,
+def json_reader(
     convert: Callable[[dict[str, Any], int, CorpusFile], Document],
     as_row: Callable[[Any], dict[str, Any]] = as_object,
-) -> Iterator[Document]:
-    """One document per row, by a function of the row, its number and the file."""
-    for row in read_rows(file):
-        try:
-            doc = convert(as_row(row.value), row.number, file)
-            finish_document(doc, file, row.line)
-        except CorpusError as error:
-            file.report(file.error(error.problem, row.line))
-            continue
-        yield doc
+) -> Callable[[CorpusFile], Iterator[Document]]:
+    """The reader of a format with one document per row, by a function of the row, its number and the file."""
+
+    def read(file: CorpusFile) -> Iterator[Document]:
+        return read_documents(file, read_rows(file), lambda value, number, file: convert(as_row(value), number, file))
+
+    return read
 
 
-def finish_document(doc: Document, file: CorpusFile, line: int) -> None:
-    """Offsets in characters, possible spans, and the document's place; for every document with offsets from a file."""
-    doc.where = Where(str(file.path), line)
-    states = ("spans", "rejected", "unsure")
-    if file.options.offsets != "characters":
-        for state in states:
-            setattr(doc, state, tuple(to_characters(doc.text, getattr(doc, state), file.options.offsets)))
-    if not file.options.keep_bad_spans:
-        length = len(doc.text)
-        for spans in (doc.spans, doc.rejected, doc.unsure):
-            for span in spans:
-                if not 0 <= span.start < span.end <= length:
-                    problem = span_problem(doc.text, span)
-                    for unit, first, last in OffsetTable(doc.text).other_units(span.start, span.end):
-                        raise CorpusError(f"{problem}; with --offsets {unit} it is {doc.text[first:last][:40]!r}")
-                    raise CorpusError(f"{problem}; `lacuner check --fix` repairs such files")
+def json_writer(
+    as_row: Callable[[Document, Lost], Any], write_rows: Callable[[Path, Iterable[Any]], None]
+) -> Callable[[Iterable[Document], Path, Lost, str], None]:
+    """The writer of a format with one row per document, as lines or as an array."""
+
+    def write(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
+        write_rows(path, (as_row(doc, lost) for doc in docs))
+
+    return write
 
 
 def count_unread(row: dict[str, Any], known: set[str] | frozenset[str], lost: Lost) -> dict[str, Any]:

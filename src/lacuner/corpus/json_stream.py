@@ -10,9 +10,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from lacuner.corpus.reader import MAX_LINE, CorpusFile
+from lacuner.corpus.records import Record
 from lacuner.errors import CorpusError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -32,14 +33,6 @@ def _refuse_constant(name: str) -> Any:
 SAMPLE = 100
 """Rows from which the format of a file is recognised, at most."""
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
-class Row(NamedTuple):
-    """A JSON value with its number in the file, from 1, and the line on which it begins."""
-
-    number: int
-    line: int
-    value: Any
 
 
 def parse_json(text: str) -> Any:
@@ -73,7 +66,7 @@ def check_characters(value: Any) -> None:
             values += value
 
 
-def read_rows(file: CorpusFile) -> Iterator[Row]:
+def read_rows(file: CorpusFile) -> Iterator[Record]:
     """All rows of a file. A line that is not JSON is reported and skipped; an array cannot be read beyond a mistake."""
     if is_lines(file):
         return _read_lines(file)
@@ -104,7 +97,7 @@ def sample_rows(file: CorpusFile) -> list[Any]:
     return rows
 
 
-def read_array(file: CorpusFile, pieces: Iterator[str], lists: Sequence[str] = _LISTS) -> Iterator[Row]:
+def read_array(file: CorpusFile, pieces: Iterator[str], lists: Sequence[str] = _LISTS) -> Iterator[Record]:
     """The elements of an array, or of the list under one of the keys `lists` of an object; or the objects of a file."""
     stream = _JsonStream(file, pieces)
     if stream.peek() == "[":
@@ -115,7 +108,7 @@ def read_array(file: CorpusFile, pieces: Iterator[str], lists: Sequence[str] = _
         raise file.error("this is not JSON: it begins with neither { nor [")
     is_array = stream.peek() == "["
     for number, (line, value) in enumerate(values, 1):
-        yield Row(number, line, value)
+        yield Record(number, line, value)
     if is_array and stream.peek():
         raise stream.error("there is more after the end of the JSON array")
 
@@ -134,7 +127,7 @@ def _is_lines(head: str) -> bool:
     return "text" in value or not any(isinstance(value.get(key), list) for key in _LISTS)
 
 
-def _read_lines(file: CorpusFile) -> Iterator[Row]:
+def _read_lines(file: CorpusFile) -> Iterator[Record]:
     number = file.part.row - 1 if file.part else 0
     for block in file.read_blocks():
         for line_number, line in enumerate(block.lines, block.first):
@@ -142,7 +135,7 @@ def _read_lines(file: CorpusFile) -> Iterator[Row]:
                 continue
             number += 1
             try:
-                yield Row(number, line_number, parse_json(line))
+                yield Record(number, line_number, parse_json(line))
             except CorpusError as error:
                 file.report(file.error(error.problem, line_number))
 

@@ -7,13 +7,12 @@ are kept in `meta`.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lacuner.corpus import tags as tagging
-from lacuner.corpus.conll import to_tags
-from lacuner.corpus.json_rows import count_unread, get, new_id, new_score, read_documents, show, text_key, to_json
+from lacuner.corpus.conll import spans_of_tags, to_tags
+from lacuner.corpus.json_rows import count_unread, get, json_reader, new_id, new_score, show, text_key, to_json
 from lacuner.corpus.reader import CorpusFile, ReadOptions
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.words import find_words, join_words
@@ -32,11 +31,6 @@ _OTHER_FORMS = {
     "annotations": "these are annotations of an old doccano, which have numbers as labels: export JSONL (Text-Labels)",
 }
 """What to do about rows that no format reads, by the key that shows what they are."""
-
-
-def read_jsonl(file: CorpusFile) -> Iterator[Document]:
-    """Documents, one per row, in either form."""
-    return read_documents(file, document_from_row)
 
 
 def is_jsonl(row: Any, options: ReadOptions) -> bool:
@@ -83,7 +77,7 @@ def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Doc
         raise CorpusError(f"`{tag_key}` has tags of words, but there are no words: name their key with --text-field")
     known = {*_KEYS, text_name, "tokens", span_key}
     if tag_key is not None and words is not None:
-        doc.spans += spans_of_tags(get(row, tag_key, list, []), words, file.options)
+        doc.spans += _read_tags(get(row, tag_key, list, []), words, file.options)
         known.add(tag_key)
     doc.meta = get(row, "meta", dict, {})
     if not row.keys() <= known:
@@ -95,6 +89,9 @@ def document_from_row(row: dict[str, Any], number: int, file: CorpusFile) -> Doc
         if doc.spans and isinstance(row.get("answer"), str):  # Prodigy's are accept, reject and ignore
             file.lost.count("`answer` is none of Prodigy's, and is kept in meta only")
     return doc
+
+
+read_jsonl = json_reader(document_from_row)
 
 
 def _refuse_other_forms(row: dict[str, Any]) -> None:
@@ -163,7 +160,7 @@ def _from_words(span: Span, words: Words) -> Span:
     return span._replace(start=words[span.start][0], end=words[span.end - 1][1])
 
 
-def spans_of_tags(tags: list[Any], words: Words, options: ReadOptions) -> tuple[Span, ...]:
+def _read_tags(tags: list[Any], words: Words, options: ReadOptions) -> tuple[Span, ...]:
     """The spans of a row's tags, which are strings, or integers that `options.label_names` names."""
     if len(tags) != len(words):
         raise CorpusError(f"there are {len(tags)} tags for {len(words)} tokens")
@@ -171,13 +168,7 @@ def spans_of_tags(tags: list[Any], words: Words, options: ReadOptions) -> tuple[
         tags = [_tag_name(tag, options.label_names) for tag in tags]
     if not all(isinstance(tag, str) for tag in tags):
         raise CorpusError("tags must be strings such as B-PER, or integers")
-    scheme = options.scheme
-    if scheme == "IO" and not all(map(tagging.is_tag, tags)):
-        tags = [tag if tag == "O" else f"I-{tag}" for tag in tags]
-    for tag in tags:
-        if not tagging.is_tag(tag):
-            raise CorpusError(tagging.not_a_tag(tag))
-    return tuple([Span(words[i][0], words[j - 1][1], label) for i, j, label in tagging.decode(tags)])
+    return spans_of_tags(tags, words, options.scheme)
 
 
 def _tag_name(number: Any, names: tuple[str, ...]) -> str:

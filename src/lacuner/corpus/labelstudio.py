@@ -5,26 +5,23 @@ incomplete: its predictions, if it has any, are read as spans with score and sou
 are merged (`annotators.py`); one that is marked as ground truth counts alone.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from lacuner.corpus.annotators import Judgement, apply_judgements
 from lacuner.corpus.json_rows import (
-    as_object,
     count_unread,
-    finish_document,
     get,
     get_text,
+    json_reader,
+    json_writer,
     new_id,
     new_span,
-    read_documents,
     show,
     text_key,
     write_array,
 )
-from lacuner.corpus.json_stream import read_rows
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.unwritten import count_unwritten
@@ -60,11 +57,6 @@ def _is_regions(value: Any) -> bool:
         and bool(value)
         and all(isinstance(region, dict) and "start" in region and "labels" in region for region in value)
     )
-
-
-def read_labelstudio(file: CorpusFile) -> Iterator[Document]:
-    """One document per task."""
-    return read_documents(file, _task)
 
 
 def _task(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
@@ -186,26 +178,6 @@ def _whole_numbers(start: Any, end: Any) -> tuple[Any, Any]:
     return start, end
 
 
-def read_labelstudio_min(file: CorpusFile) -> Iterator[Document]:
-    """One document per text; neighbouring rows of one task are the annotations of several annotators."""
-
-    def convert() -> Iterator[tuple[Document, Judgement]]:
-        for row in read_rows(file):
-            try:
-                doc = _min_document(as_object(row.value), row.number, file)
-                finish_document(doc, file, row.line)
-            except CorpusError as error:
-                file.report(file.error(error.problem, row.line))
-                continue
-            yield doc, Judgement(doc.spans, unsure=doc.unsure, complete=doc.complete)
-
-    for _, group in groupby(convert(), key=lambda pair: (pair[0].id, pair[0].text)):
-        pairs = list(group)
-        doc = pairs[0][0]
-        apply_judgements(doc, [judgement for _, judgement in pairs], file.lost)
-        yield doc
-
-
 def _min_document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     doc = Document(new_id(row.get("id"), file.number_id(number)), get_text(row, file))
     regions = {key: value for key, value in row.items() if _is_regions(value)}
@@ -223,13 +195,18 @@ def _min_document(row: dict[str, Any], number: int, file: CorpusFile) -> Documen
     return doc
 
 
-def write_labelstudio(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
-    """Write tasks: a complete document has an annotation, any other a prediction, which annotators then correct."""
-    write_array(path, (as_task(doc, lost) for doc in docs))
+def read_labelstudio_min(file: CorpusFile) -> Iterator[Document]:
+    """One document per text; neighbouring rows of one task are the annotations of several annotators."""
+    rows = json_reader(_min_document)(file)
+    for _, group in groupby(rows, key=lambda doc: (doc.id, doc.text)):
+        docs = list(group)
+        judgements = [Judgement(doc.spans, unsure=doc.unsure, complete=doc.complete) for doc in docs]
+        apply_judgements(docs[0], judgements, file.lost)
+        yield docs[0]
 
 
 def as_task(doc: Document, lost: Lost) -> dict[str, Any]:
-    """A document as a Label Studio task.
+    """A document as a task: with an annotation if it is complete, otherwise a prediction, which annotators correct.
 
     >>> task = as_task(Document("7", "Mara left", spans=(Span(0, 4, "PER", 0.8, "gazetteer"),)), Lost())
     >>> task["predictions"][0]["model_version"], task["predictions"][0]["result"][0]["value"]["labels"]
@@ -264,12 +241,8 @@ def as_task(doc: Document, lost: Lost) -> dict[str, Any]:
     return task
 
 
-def write_labelstudio_min(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:
-    """Write flat rows, as the export JSON-MIN has them."""
-    write_array(path, (_min_row(doc, lost) for doc in docs))
-
-
 def _min_row(doc: Document, lost: Lost) -> dict[str, Any]:
+    """A document as a flat row, as the export JSON-MIN has it."""
     count_unwritten(doc, lost, "score meta")
     meta = {key: value for key, value in doc.meta.items() if key not in (*_MIN_KEYS, FROM_NAME)}
     lost.count("meta not written: Label Studio uses this key", len(doc.meta) - len(meta))
@@ -282,3 +255,7 @@ def _min_row(doc: Document, lost: Lost) -> dict[str, Any]:
 def _value(doc: Document, span: Span) -> dict[str, Any]:
     surface = doc.text[span.start : span.end]
     return {"start": span.start, "end": span.end, "text": surface, "labels": [span.label]}
+
+
+read_labelstudio = json_reader(_task)
+write_labelstudio, write_labelstudio_min = (json_writer(as_row, write_array) for as_row in (as_task, _min_row))

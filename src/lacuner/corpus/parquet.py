@@ -10,16 +10,16 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lacuner.corpus import argilla, jsonl
 from lacuner.corpus.conll import differs_from_words, to_tags
 from lacuner.corpus.folders import choose_split, split_name
-from lacuner.corpus.json_rows import finish_document
 from lacuner.corpus.json_stream import parse_json
 from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.records import Record, read_documents
 from lacuner.corpus.streams import COMPRESSED, open_output
 from lacuner.data import Document, Lost
 from lacuner.errors import CorpusError
@@ -56,22 +56,15 @@ def is_data_set(file: CorpusFile) -> bool:
 
 def read_parquet(file: CorpusFile) -> Iterator[Document]:
     """Documents of a Parquet file, an Arrow file or a folder of them, in our schema or with tokens and tags."""
-    number = file.part.row - 1 if file.part else 0
+    numbers = count(file.part.row if file.part else 1)
     for part in data_files(file) if file.path.is_dir() else [file]:
-        for names, row in _rows(part):
-            number += 1
-            options = replace(part.options, label_names=names or part.options.label_names)
-            try:
-                doc = _document(row, number, replace(part, options=options))
-                finish_document(doc, part, number)
-            except CorpusError as error:
-                part.report(part.error(f"row {number}: {error.problem}"))
-                continue
-            doc.where = doc.where and doc.where._replace(line=None)
-            yield doc
+        records = (Record(next(numbers), None, row) for row in _rows(part))
+        yield from read_documents(part, records, _document)
 
 
-def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
+def _document(named_row: tuple[tuple[str, ...], dict[str, Any]], number: int, file: CorpusFile) -> Document:
+    names, row = named_row
+    file = replace(file, options=replace(file.options, label_names=names or file.options.label_names))
     row = {key: _plain(value) for key, value in row.items() if value is not None}
     if isinstance(row.get("meta"), str):
         row["meta"] = parse_json(row["meta"])

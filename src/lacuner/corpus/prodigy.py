@@ -10,6 +10,7 @@ which the file is held in memory, and neighbours with the same `id`.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,6 @@ from lacuner.corpus.annotators import Judgement, apply_judgements
 from lacuner.corpus.json_rows import (
     as_object,
     count_unread,
-    finish_document,
     get,
     get_text,
     new_id,
@@ -29,6 +29,7 @@ from lacuner.corpus.json_rows import (
 )
 from lacuner.corpus.json_stream import read_rows
 from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.records import Record, convert_records, finish_document
 from lacuner.corpus.words import split_words
 from lacuner.data import Document, Lost, Span, Words
 from lacuner.errors import CorpusError
@@ -58,7 +59,8 @@ class _Line(NamedTuple):
 def read_prodigy(file: CorpusFile) -> Iterator[Document]:
     """Documents in the order of their first lines; first those without `_input_hash`, which need not be held."""
     held: dict[tuple[str, str], list[_Line]] = {}
-    for _, group in groupby(_read_lines(file), key=lambda line: (line.doc.id, line.doc.text)):
+    read_lines = convert_records(file, read_rows(file), partial(_read_line, file))
+    for _, group in groupby(read_lines, key=lambda line: (line.doc.id, line.doc.text)):
         lines = list(group)
         if lines[0].input_hash is None:
             yield from _merge(lines, file)
@@ -68,18 +70,11 @@ def read_prodigy(file: CorpusFile) -> Iterator[Document]:
         yield from _merge(lines, file)
 
 
-def _read_lines(file: CorpusFile) -> Iterator[_Line]:
-    for row in read_rows(file):
-        try:
-            value = as_object(row.value)
-            doc = _document(value, row.number, file)
-            finish_document(doc, file, row.line)
-            judgement = _judge(value, doc, file.lost)
-        except CorpusError as error:
-            file.report(file.error(error.problem, row.line))
-            continue
-        input_hash = value.get("_input_hash")
-        yield _Line(doc, judgement, None if input_hash is None else str(input_hash))
+def _read_line(file: CorpusFile, record: Record) -> _Line:
+    row = as_object(record.value)
+    doc = finish_document(_document(row, record.number, file), file, record.line)
+    input_hash = row.get("_input_hash")
+    return _Line(doc, _judge(row, doc, file.lost), None if input_hash is None else str(input_hash))
 
 
 def _merge(lines: list[_Line], file: CorpusFile) -> Iterator[Document]:

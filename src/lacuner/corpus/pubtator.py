@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lacuner.corpus.json_rows import finish_document
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.records import Record, read_documents
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.data import Document, Lost, Span
@@ -27,21 +27,11 @@ def is_pubtator(file: CorpusFile) -> bool:
 
 def read_pubtator(file: CorpusFile) -> Iterator[Document]:
     """One document per block of lines; relations are counted, not read."""
-    for first, lines in file.read_paragraphs():
-        yield from _read_block(lines, first, file)
+    records = (Record(number, *block) for number, block in enumerate(file.read_paragraphs(), 1))
+    return read_documents(file, records, _document)
 
 
-def _read_block(lines: list[str], first: int, file: CorpusFile) -> Iterator[Document]:
-    try:
-        doc = _document(lines, file)
-        finish_document(doc, file, first)
-    except CorpusError as error:
-        file.report(file.error(error.problem, first))
-        return
-    yield doc
-
-
-def _document(lines: list[str], file: CorpusFile) -> Document:
+def _document(lines: list[str], number: int, file: CorpusFile) -> Document:
     passages: list[str] = []
     id_ = ""
     for line in lines:

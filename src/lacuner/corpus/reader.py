@@ -162,23 +162,29 @@ class CorpusFile:
         if rest:
             yield Block(first, _split_lines(rest))
 
-    def read_paragraphs(self) -> Iterator[Block]:
-        """Runs of lines that are not blank; a blank line ends each."""
+    def read_paragraphs(self, max_line: int | None = None, marker: str = "\n") -> Iterator[Block]:
+        """Runs of lines that are not blank. A line that begins with the word `marker` is a paragraph without lines."""
         lines: list[str] = []
-        first = size = 0
-        for block in self.read_blocks():
-            for number, line in enumerate(block.lines, block.first):
-                if not line.strip():
-                    if lines:
-                        yield Block(first, lines)
-                    lines, size = [], 0
-                    continue
-                first = first if lines else number
-                lines.append(line)
-                size += len(line)
-                if len(lines) > MAX_LINES or size > MAX_TEXT:
-                    limits = f"{MAX_LINES:,} lines or {MAX_TEXT:,} characters"
-                    raise self.error(f"from here on there are more than {limits} without a blank line", first)
+        first, initial = 1, marker[0]
+        for block in self.read_blocks(max_line):
+            at = 0
+            breaks = [
+                i
+                for i, line in enumerate(block.lines)
+                if not line or line.isspace() or (line[0] == initial and begins_with_word(line, marker))
+            ]
+            for stop in breaks:
+                if lines or stop > at:
+                    yield Block(first if lines else block.first + at, lines + block.lines[at:stop])
+                    lines = []
+                if block.lines[stop].startswith(marker):
+                    yield Block(block.first + stop, [])
+                at = stop + 1
+            first = first if lines else block.first + at
+            lines += block.lines[at:]
+            if len(lines) > MAX_LINES or sum(map(len, lines)) > MAX_TEXT:
+                limits = f"{MAX_LINES:,} lines or {MAX_TEXT:,} characters"
+                raise self.error(f"from here on there are more than {limits} without a blank line", first)
         if lines:
             yield Block(first, lines)
 
@@ -282,6 +288,11 @@ def _split_lines(text: str) -> list[str]:
     if "\r" in text:
         lines = [line.removesuffix("\r") for line in lines]
     return lines
+
+
+def begins_with_word(line: str, word: str) -> bool:
+    """Whether a line begins with a word that white space, or the end of the line, follows."""
+    return line.startswith(word) and not line[len(word) : len(word) + 1].strip()
 
 
 def span_problem(text: str, span: Span) -> str | None:

@@ -5,11 +5,11 @@ and write it with `json.dump`.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lacuner.corpus.json_rows import get, new_span, read_documents, show, write_array
+from lacuner.corpus.json_rows import get, json_reader, new_span, show, write_array
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.corpus.words import flatten
@@ -38,11 +38,6 @@ def is_python(file: CorpusFile) -> bool:
     return not file.path.is_dir() and _PYTHON.search(file.head()) is not None
 
 
-def read_spacy2(file: CorpusFile) -> Iterator[Document]:
-    """One document per pair."""
-    return read_documents(file, _document, as_row=_as_row)
-
-
 def _as_row(value: Any) -> dict[str, Any]:
     if not is_spacy2(value):
         raise CorpusError(f'an entry must be [text, {{"entities": [...]}}], not {show(value)}')
@@ -56,6 +51,9 @@ def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
     for key in row.keys() - {"text", "entities", "spans"}:
         file.lost.count(f"`{key[:40]}` not read")
     return Document(file.number_id(number), row["text"], spans=sort_spans(dict.fromkeys(spans)))
+
+
+read_spacy2 = json_reader(_document, _as_row)
 
 
 def _span(entry: Any, key: str) -> Span:

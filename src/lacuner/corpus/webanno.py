@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lacuner.corpus.json_rows import finish_document
 from lacuner.corpus.offsets import OffsetTable, to_unit
 from lacuner.corpus.reader import CorpusFile
+from lacuner.corpus.records import Record, read_documents
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.corpus.words import to_words, words_of
@@ -43,6 +43,11 @@ def is_webanno(file: CorpusFile) -> bool:
 
 def read_webanno(file: CorpusFile) -> Iterator[Document]:
     """Sentences as documents, with the spans of the layer of named entities, or of all custom layers."""
+    return read_documents(file, _sentences(file), _document, offsets="characters")
+
+
+def _sentences(file: CorpusFile) -> Iterator[Record]:
+    """The text, the lines of tokens and the columns of each sentence."""
     columns: list[_Column] | None = None
     layers: list[str] = []
     number = 0
@@ -56,7 +61,7 @@ def read_webanno(file: CorpusFile) -> Iterator[Document]:
         if rows:
             columns = _columns(layers, file) if columns is None else columns
             number += 1
-            yield from _sentence(text, rows, columns, file, (number, line_number))
+            yield Record(number, line_number, (_unescape_text("\n".join(text)), rows, columns))
         else:
             file.lost.count("sentence without tokens not read", bool(text))
 
@@ -89,20 +94,8 @@ def _columns(layers: list[str], file: CorpusFile) -> list[_Column]:
     return chosen
 
 
-def _sentence(
-    text: list[str], rows: list[str], columns: list[_Column], file: CorpusFile, place: tuple[int, int]
-) -> Iterator[Document]:
-    number, line = place
-    try:
-        doc = _document(_unescape_text("\n".join(text)), rows, columns, file.number_id(number))
-        finish_document(doc, file, line)
-    except CorpusError as error:
-        file.report(file.error(error.problem, line))
-        return
-    yield doc
-
-
-def _document(text: str, rows: list[str], columns: list[_Column], id: str) -> Document:
+def _document(sentence: tuple[str, list[str], list[_Column]], number: int, file: CorpusFile) -> Document:
+    text, rows, columns = sentence
     table = OffsetTable(text)
     base: int | None = None
     words: list[tuple[int, int]] = []
@@ -141,7 +134,7 @@ def _document(text: str, rows: list[str], columns: list[_Column], id: str) -> Do
                 )
     spans = list(sort_spans(dict.fromkeys([*spans, *grouped.values()])))
     entities, unsure = [span for span in spans if span.label], [span for span in spans if not span.label]
-    return Document(id, text, tuple(words), tuple(entities), unsure=tuple(unsure))
+    return Document(file.number_id(number), text, tuple(words), tuple(entities), unsure=tuple(unsure))
 
 
 def _labels(cell: str) -> Iterator[tuple[str, int | None]]:
