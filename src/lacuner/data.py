@@ -157,6 +157,15 @@ def sort_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(sorted(spans, key=lambda span: (span.start, -span.end, span.label)))
 
 
+def remove_labels(docs: Iterable[Document]) -> Iterator[Document]:
+    """The documents as texts.
+
+    >>> next(remove_labels([Document("1", "Mara left", complete=True)])).complete
+    False
+    """
+    return (replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in docs)
+
+
 @runtime_checkable
 class HasLabels(Protocol):
     """Documents whose entity types are known without reading all of them."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from shlex import quote
 
 
 class LacunerError(Exception):
@@ -63,6 +64,23 @@ def explain_damage(
         yield
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise kind(problem, file=file, line=line) from error
+
+
+@contextmanager
+def need_library(
+    need: str, install: str, kind: type[LacunerError] = ConfigError, file: str | PathLike[str] | None = None
+) -> Iterator[None]:
+    """One sentence if a library is missing: what needs it, and how to install it.
+
+    >>> with need_library("Excel files need openpyxl", "lacuner[xlsx]"):
+    ...     import openpyxl_is_not_here
+    Traceback (most recent call last):
+    lacuner.errors.ConfigError: Excel files need openpyxl: pip install 'lacuner[xlsx]'
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise kind(f"{need}: pip install {quote(install)}", file=file) from error
 
 
 def first_line(error: object) -> str:

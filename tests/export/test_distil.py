@@ -12,9 +12,9 @@ import torch
 from lacuner import api
 from lacuner.config import load_config
 from lacuner.corpus.stored import store_documents
-from lacuner.data import Document
+from lacuner.data import Document, remove_labels
 from lacuner.errors import ConfigError
-from lacuner.export.distil import DistilConfig, align_words, distil, remove_labels, teacher_probs
+from lacuner.export.distil import DistilConfig, align_words, distil, teacher_probs
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import load, save
 from lacuner.models.tagger import Tagger

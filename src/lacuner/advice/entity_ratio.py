@@ -5,7 +5,6 @@ Without any there are three other estimates, from weak labels and text. Each fun
 suffice.
 """
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from math import sqrt
 
 import numpy as np
 
-from lacuner.corpus.words import words_of
+from lacuner.corpus.words import words_of, words_touching
 from lacuner.data import Document, labels_of, sort_spans
 
 MIN_ENTITIES = 20
@@ -74,21 +73,12 @@ def entity_ratio(docs: Iterable[Document], labels: Collection[str]) -> float:
 def _count_entity_words(doc: Document, labels: Collection[str]) -> Counter[str]:
     """Number of words in entities of each label; a word in several entities counts for the first."""
     words = words_of(doc)
-    ends = [end for _, end in words]
     label_of: dict[int, str] = {}
     for span in sort_spans(doc.spans):
         if span.label in labels:
-            for at in _words_in(words, ends, span.start, span.end):
+            for at in range(*words_touching(words, span.start, span.end)):
                 label_of.setdefault(at, span.label)
     return Counter(label_of.values())
-
-
-def _words_in(words: Sequence[tuple[int, int]], ends: Sequence[int], start: int, end: int) -> range:
-    """The words that share a character with a span; `ends` are the ends of the words."""
-    first = last = bisect_right(ends, start)
-    while last < len(words) and words[last][0] < end:
-        last += 1
-    return range(first, last)
 
 
 def entity_width(docs: Iterable[Document]) -> float | None:
@@ -101,9 +91,8 @@ def entity_width(docs: Iterable[Document]) -> float | None:
     entities = words = 0
     for doc in docs:
         own = words_of(doc)
-        ends = [end for _, end in own]
         entities += len(doc.spans)
-        words += sum(len(_words_in(own, ends, span.start, span.end)) for span in doc.spans)
+        words += sum(len(range(*words_touching(own, span.start, span.end))) for span in doc.spans)
     return words / entities if entities else None
 
 
@@ -178,8 +167,7 @@ def ratio_from_capitals(weak: Sequence[Document]) -> EntityRatio | None:
     capitals = labeled_capitals = labeled = words = 0
     for doc in weak:
         spans, own = doc.spans, words_of(doc)
-        ends = [end for _, end in own]
-        inside = {at for span in spans for at in _words_in(own, ends, span.start, span.end)}
+        inside = {at for span in spans for at in range(*words_touching(own, span.start, span.end))}
         for at in range(1, len(own)):
             start, end = own[at]
             if doc.text[slice(*own[at - 1])] in _ENDS_SENTENCE:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lacuner.annotate.gazetteer.files import read_file
 from lacuner.annotate.sources import Source, SourceOutput, batch_source, sort_output
 from lacuner.data import Document, Span
-from lacuner.errors import ConfigError, ModelFileError, first_line
+from lacuner.errors import ConfigError, ModelFileError, first_line, need_library
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -76,10 +76,8 @@ def _to_spacy(nlp: Language, doc: Document) -> Doc:
 
 
 def _import_spacy(path: Path) -> Any:
-    try:
+    with need_library("a spaCy source needs spaCy", "lacuner[spacy]", file=path):
         import spacy
-    except ImportError as error:
-        raise ConfigError("a spaCy source needs spaCy: pip install 'lacuner[spacy]'", file=path) from error
     return spacy
 
 

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.console import CorpusReader, echo, hash_corpus, log, print_json, read_splits
 from lacuner.cli.options import Dev, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
-from lacuner.data import Document
+from lacuner.data import Document, remove_labels
 from lacuner.errors import ConfigError
 
 
@@ -48,7 +48,7 @@ def distil(
     The gazetteer passes to the student. A tenth of the texts, at most 500, is held out to measure how far both agree.
     """
     from lacuner.config import load_config, string_setting
-    from lacuner.export.distil import DistilConfig, remove_labels
+    from lacuner.export.distil import DistilConfig
     from lacuner.export.distil import distil as distil_run
     from lacuner.trainer.streaming import keep_or_store
 

@@ -18,7 +18,7 @@ from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.words import flatten, to_words, words_of
 from lacuner.data import Document, Lost, Span, Where, Words, sort_spans
-from lacuner.errors import CorpusError
+from lacuner.errors import CorpusError, need_library
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -34,10 +34,8 @@ _KEY = "lacuner"
 
 
 def _import_spacy(path: Path) -> ModuleType:
-    try:
+    with need_library(".spacy files need spaCy", "lacuner[spacy]", CorpusError, path):
         import spacy
-    except ImportError as error:
-        raise CorpusError(".spacy files need spaCy: pip install 'lacuner[spacy]'", file=path) from error
     return spacy
 
 

@@ -22,7 +22,7 @@ from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.records import Record, read_documents
 from lacuner.corpus.streams import COMPRESSED, open_output
 from lacuner.data import Document, Lost
-from lacuner.errors import CorpusError
+from lacuner.errors import CorpusError, need_library
 
 BATCH = 256
 MAX_GROUP = 1 << 30
@@ -33,12 +33,10 @@ _ENDINGS = (".parquet", ".arrow")
 
 
 def _import_pyarrow(path: Path) -> Any:
-    try:
+    with need_library("Parquet and Arrow files need pyarrow", "lacuner[arrow]", CorpusError, path):
         import pyarrow
         import pyarrow.ipc
         import pyarrow.parquet
-    except ImportError as error:
-        raise CorpusError("Parquet and Arrow files need pyarrow: pip install 'lacuner[arrow]'", file=path) from error
     return pyarrow
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -25,7 +25,7 @@ from torch import Tensor
 
 from lacuner.config import Config
 from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents, treat_as_complete
-from lacuner.data import Document, Lost
+from lacuner.data import Document, Lost, remove_labels
 from lacuner.errors import ConfigError
 from lacuner.evaluate.scores import Count, count_exact
 from lacuner.mapped import Parts
@@ -125,15 +125,6 @@ def distil(
         if not run.finished:
             run.finish({"labels": list(tagger.labels), "agreement": {"f1": agreement.f1, "documents": len(reference)}})
     return Distilled(tagger, run, agreement)
-
-
-def remove_labels(docs: Iterable[Document]) -> Iterator[Document]:
-    """The documents as texts.
-
-    >>> next(remove_labels([Document("1", "Mara left", complete=True)])).complete
-    False
-    """
-    return (replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in docs)
 
 
 def _select(docs: Sequence[Document], chosen: np.ndarray) -> Sequence[Document]:

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document
-from lacuner.errors import ConfigError
+from lacuner.errors import ConfigError, need_library
 from lacuner.export.model_card import write_card
 from lacuner.export.onnx_folder import write_onnx
 from lacuner.export.options import ExportOptions
@@ -38,10 +38,8 @@ class Exporter:
 
 
 def _huggingface() -> ModuleType:
-    try:
+    with need_library("--to huggingface needs an extra", "lacuner[transformers]"):
         from lacuner.export import huggingface
-    except ImportError as error:
-        raise ConfigError("--to huggingface needs an extra: pip install 'lacuner[transformers]'") from error
     return huggingface
 
 

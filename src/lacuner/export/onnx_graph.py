@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lacuner.errors import ConfigError
+from lacuner.errors import need_library
 from lacuner.models.encoders.hashing import GROUPS
 from lacuner.models.encoders.lstm import LSTMEncoder
 from lacuner.models.encoders.tiny import TinyEncoder
@@ -151,12 +151,10 @@ def write_graph(model: Model, path: Path, int8: bool = False) -> list[str]:
 
 
 def _check_extra() -> None:
-    try:
+    with need_library("--to onnx needs an extra", "lacuner[onnx]"):
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise ConfigError("--to onnx needs an extra: pip install 'lacuner[onnx]'") from error
 
 
 def _export(graph: nn.Module, inputs: dict[str, Tensor]) -> Any:

@@ -8,12 +8,12 @@ import io
 import json
 import re
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from lacuner import __version__
 from lacuner.atomic import atomic_write
-from lacuner.errors import ConfigError
+from lacuner.errors import ConfigError, need_library
 from lacuner.export.options import ExportOptions
 from lacuner.export.source import ExportSource, model_name
 
@@ -21,17 +21,10 @@ DEFAULT_LANGUAGE = "xx"
 _SHIPPED_LANGUAGE = {"tiny-en": "en", "tiny-zh": "zh"}
 
 
-def _import_spacy() -> ModuleType:
-    try:
-        import spacy
-    except ImportError as error:
-        raise ConfigError("--to spacy needs an extra: pip install 'lacuner[spacy]'") from error
-    return spacy
-
-
 def write_spacy(source: ExportSource, folder: Path, options: ExportOptions) -> None:
     """Write a pipeline with one component, `lacuner`, that contains the tagger and its gazetteer."""
-    spacy = _import_spacy()
+    with need_library("--to spacy needs an extra", "lacuner[spacy]"):
+        import spacy
     from lacuner.export.spacy_component import FACTORY
 
     language = options.language or _SHIPPED_LANGUAGE.get(source.encoder_name, DEFAULT_LANGUAGE)
@@ -39,7 +32,7 @@ def write_spacy(source: ExportSource, folder: Path, options: ExportOptions) -> N
         nlp = spacy.blank(language)
     except ImportError as error:  # spaCy's error for a language that it does not have, or that needs a library
         raise ConfigError(f"--language {language}: spaCy has no tokenizer for it here; use xx for any") from error
-    component = nlp.add_pipe(FACTORY)
+    component: Any = nlp.add_pipe(FACTORY)
     component.tagger = source.tagger
     nlp.meta.update(
         {

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from lacuner.annotate.sources import Source, SourceOutput, batch_source, sort_output
 from lacuner.data import Document, Span
-from lacuner.errors import ConfigError, ModelFileError, first_line
+from lacuner.errors import ConfigError, ModelFileError, first_line, need_library
 from lacuner.models.encoders.huggingface_config import MODEL_TYPES, check_config_file
 from lacuner.models.model_sources import quiet_libraries
 from lacuner.models.windows import OVERLAP, cut_windows
@@ -135,11 +135,8 @@ def _count_subwords(tokenizer: Any, words: list[str]) -> list[int]:
 def _load(folder: Path) -> Any:
     _check_folder(folder)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when huggingface_hub is imported: nothing is fetched
-    try:
-        with quiet_libraries():
-            from gliner import GLiNER
-    except ImportError as error:
-        raise ConfigError("a GLiNER source needs GLiNER: pip install gliner", file=folder) from error
+    with need_library("a GLiNER source needs GLiNER", "gliner", file=folder), quiet_libraries():
+        from gliner import GLiNER
     try:
         with quiet_libraries():
             model = GLiNER.from_pretrained(str(folder), local_files_only=True, map_location="cpu")

@@ -1,9 +1,9 @@
 """A tagger without a model: it matches a gazetteer, or the names that it has memorised from labels."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from lacuner.advice.mentions import count_labels
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.data import Document, Span
@@ -50,10 +50,6 @@ class LookupTagger:
 
 def build_lookup_tagger(docs: Iterable[Document]) -> LookupTagger:
     """A lookup tagger of all labeled names; a name gets its most frequent label."""
-    votes: dict[str, Counter[str]] = {}
-    for doc in docs:
-        for span in doc.spans:
-            votes.setdefault(doc.text[span.start : span.end], Counter())[span.label] += 1
     return LookupTagger(
-        {name: min(counts, key=lambda label: (-counts[label], label)) for name, counts in votes.items()}
+        {name: min(counts, key=lambda label: (-counts[label], label)) for name, counts in count_labels(docs).items()}
     )

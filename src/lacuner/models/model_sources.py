@@ -17,7 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from lacuner.errors import ConfigError, ModelFileError, explain_damage
+from lacuner.errors import ModelFileError, explain_damage, need_library
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.model import Model
 from lacuner.models.tag_sets import Scheme
@@ -37,11 +37,8 @@ def open_token_classifier(folder: str | PathLike[str]) -> Tagger:
     folder = Path(folder)
     if not folder.is_dir():
         raise ModelFileError("there is no such folder: download the model and name its folder", file=folder)
-    try:
+    with need_library("a Hugging Face source needs transformers", "lacuner[transformers]", file=folder):
         from lacuner.models.encoders.huggingface import HuggingFaceConfig, open_huggingface
-    except ImportError as error:
-        problem = "a Hugging Face source needs transformers: pip install 'lacuner[transformers]'"
-        raise ConfigError(problem, file=folder) from error
     tags = _tags(folder)
     with quiet_libraries():  # no report of the classifier as an unexpected part of the encoder
         encoder = open_huggingface(str(folder), HuggingFaceConfig(shapes=False))

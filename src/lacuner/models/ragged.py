@@ -43,13 +43,18 @@ def run_positions(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return shift + np.arange(len(shift))
 
 
-def find_runs(mask: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends of the runs of True in a mask of words; a run ends with its sentence, as `offsets` say.
+def find_marked(mask: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of the marked spans of a mask `[words, widths]`, or of the runs of True in a mask of words.
 
-    >>> starts, ends = find_runs(np.array([True, True, False, True, True]), np.array([0, 4, 5]))
+    A run ends with its sentence, as `offsets` say.
+
+    >>> starts, ends = find_marked(np.array([True, True, False, True, True]), np.array([0, 4, 5]))
     >>> starts.tolist(), ends.tolist()
     ([0, 3, 4], [2, 4, 5])
     """
+    if mask.ndim > 1:
+        start, width = np.nonzero(mask)
+        return start, start + width + 1
     before = np.concatenate([[False], mask[:-1]]) if len(mask) else mask
     first = np.zeros(len(mask), dtype=bool)
     first[offsets[:-1][offsets[:-1] < len(mask)]] = True

@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import Field
 
 from lacuner.config import Config
-from lacuner.corpus.words import words_of
+from lacuner.corpus.words import words_of, words_touching
 from lacuner.data import Document, Span, Words, labels_of, sort_spans
 
 Rate = Annotated[float, Field(ge=0, le=1)]
@@ -120,14 +120,14 @@ def _spurious_labels(
     free = [True] * len(words)
     real = [any(map(str.isalnum, doc.text[start:end])) for start, end in words]
     for span in (*gold, *weak):
-        first, last = _words_inside(words, span)
+        first, last = words_touching(words, span.start, span.end)
         free[first:last] = [False] * (last - first)
     added: list[Span] = []
     for span in gold:
         mention = (*key, str(span.start), str(span.end), span.label)
         if _draw("spurious?", *mention) >= rate:
             continue
-        first, last = _words_inside(words, span)
+        first, last = words_touching(words, span.start, span.end)
         size = max(last - first, 1)
         places = max(len(words) - size + 1, 0)
         offset = int(_draw("spurious", *mention) * places)
@@ -140,14 +140,6 @@ def _spurious_labels(
         else:
             tally["could not be added"] += 1
     return added
-
-
-def _words_inside(words: Words, span: Span) -> tuple[int, int]:
-    """The first word that overlaps the span, and the one after the last."""
-    return (
-        bisect_right(words, span.start, key=lambda word: word[1]),
-        bisect_left(words, span.end, key=lambda word: word[0]),
-    )
 
 
 def _draw(*parts: str) -> float:

@@ -11,7 +11,7 @@ Reference: Jiang et al. (2021), "Named entity recognition with small strongly la
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
@@ -23,7 +23,7 @@ from pydantic import Field
 
 from lacuner.config import Config
 from lacuner.corpus.jsonl import as_line
-from lacuner.data import Document
+from lacuner.data import Document, remove_labels
 from lacuner.errors import ConfigError
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders.auto import choose_encoder
@@ -136,8 +136,7 @@ def pretrain(
 
 def _source_of(docs: Sequence[Any]) -> TextSource:
     """Documents in memory as a source; their order decides nothing."""
-    bare = (replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in set_complete(docs, False))
-    texts = sort_documents(bare)
+    texts = sort_documents(remove_labels(set_complete(docs, False)))
     digest = hashlib.sha256("\n".join(map(as_line, texts)).encode()).hexdigest()
     return TextSource("documents", lambda: texts, digest)
 

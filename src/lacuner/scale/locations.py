@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lacuner.atomic import atomic_write
-from lacuner.errors import ConfigError
+from lacuner.errors import ConfigError, need_library
 
 
 def is_url(text: object) -> bool:
@@ -31,10 +31,8 @@ def location(text: str) -> Path:
     """
     if not is_url(text):
         return Path(text)
-    try:
+    with need_library(f"{text}: URLs need fsspec", "lacuner[scale]"):
         from upath import UPath
-    except ImportError as error:
-        raise ConfigError(f"{text}: URLs need fsspec: pip install 'lacuner[scale]'") from error
     try:
         place: Any = UPath(text)
         place.exists()  # an unknown protocol, or one whose library is missing

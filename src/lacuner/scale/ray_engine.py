@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lacuner.errors import ConfigError, LacunerError
+from lacuner.errors import ConfigError, LacunerError, need_library
 from lacuner.processes import AHEAD, Request, run_child, use_one_thread
 from lacuner.scale.engines import ATTEMPTS, RunShards, lost_worker
 from lacuner.scale.job import Record, ShardTask, open_once
@@ -103,10 +103,8 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
     """Ray, connected; disconnected at the end, and stopped if it was started here, with `workers` cores."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    try:
+    with need_library("--on ray needs Ray", "lacuner[scale]"):
         import ray
-    except ImportError as error:
-        raise ConfigError("--on ray needs Ray: pip install 'lacuner[scale]'") from error
     # no `runtime_env`: the workers that Ray has started in advance would not be used
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     with tempfile.TemporaryDirectory(prefix="lacuner-", ignore_cleanup_errors=True) as folder:  # 0700

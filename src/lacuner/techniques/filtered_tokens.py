@@ -10,7 +10,7 @@ from safetensors.torch import save as save_tensors
 
 from lacuner.atomic import atomic_write
 from lacuner.data import Document, Span
-from lacuner.models.ragged import find_runs
+from lacuner.models.ragged import find_marked
 from lacuner.models.tag_sets import span_minimum
 from lacuner.techniques.label_issues import REMOVED, Disagreement, write_label_issues
 from lacuner.training.dataset import WeakTrainingSet, character_positions
@@ -33,11 +33,10 @@ def write_removed(
     entity; the score of a run of tokens is their lowest.
     """
     document, start, end = character_positions(docs, weak.as_complete)
+    first, last = find_marked(removed, weak.as_complete.targets.offsets)
     if removed.ndim > 1:
-        first, width = np.nonzero(removed)
-        last, lowest = first + width + 1, ranking[epoch][removed]
+        lowest = ranking[epoch][removed]
     else:
-        first, last = find_runs(removed, weak.as_complete.targets.offsets)
         lowest = span_minimum(ranking[epoch], first, last)
         unlabeled = weak.unlabeled.numpy()
         columns = {

@@ -20,7 +20,7 @@ from lacuner.errors import TrainingError
 from lacuner.models.heads.entity_type import split_entity_and_type
 from lacuner.models.inference import score_parts
 from lacuner.models.model import Model
-from lacuner.models.ragged import find_runs
+from lacuner.models.ragged import find_marked
 from lacuner.models.types import EntityTypeScores, SpanScores
 from lacuner.techniques.label_issues import MOST_ISSUES, REMOVED, Disagreement
 from lacuner.training.dataset import PART, TrainingSet, WeakTrainingSet, character_positions, cut_range, derive_tensor
@@ -132,12 +132,7 @@ def _removed_spans(
             removed = mask_of(words).numpy()
             for label in np.unique(labels[removed]):
                 mask = removed & (labels == label)
-                if mask.ndim > 1:
-                    first, width = np.nonzero(mask)
-                    last = first + width + 1
-                else:
-                    first, last = find_runs(mask, offsets - offsets[0])
-                for a, b in zip(first, last, strict=True):
+                for a, b in zip(*find_marked(mask, offsets - offsets[0]), strict=True):
                     place = (int(at[a]), int(start[a]), int(end[b - 1]), names[label])
                     epochs_of[place][str(number)].append(epoch + 1)
 

@@ -2,14 +2,14 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 
 from lacuner.config import Config, load_config
 from lacuner.corpus.stored import StoredDocuments
-from lacuner.data import Document, Splits
+from lacuner.data import Document, Splits, remove_labels
 from lacuner.errors import ConfigError, TrainingError
 from lacuner.models.encoders import parse_encoder_name
 from lacuner.models.gazetteer import TaggerGazetteer
@@ -163,9 +163,7 @@ def train(  # noqa: PLR0913
     if "weak" in docs_by_role:
         docs_by_role["weak"] = load_if_needed(recipe, docs_by_role["weak"], log)
     if "unlabeled" in docs_by_role:
-        docs_by_role["unlabeled"] = [
-            replace(doc, spans=(), rejected=(), unsure=(), complete=False) for doc in docs_by_role["unlabeled"]
-        ]
+        docs_by_role["unlabeled"] = list(remove_labels(docs_by_role["unlabeled"]))
     config = choose_config_encoder(config or module.Config(), Splits(**docs_by_role), log)
     data = {
         role: docs if isinstance(docs, StoredDocuments) else sort_documents(set_complete(docs, role in ("gold", "dev")))

@@ -11,7 +11,7 @@ from lacuner.annotate.knowledge.concepts import Concept, KnowledgeFile
 from lacuner.annotate.knowledge.tables import UNLABELED, to_concepts
 from lacuner.corpus.reader import BLOCK, MAX_TEXT
 from lacuner.corpus.xml_stream import MAX_DEPTH, feed_parser
-from lacuner.errors import ConfigError, LacunerError, first_line
+from lacuner.errors import LacunerError, first_line, need_library
 
 MAX_UNPACKED = 1 << 30
 """Bytes that a spreadsheet may take when it is unpacked."""
@@ -25,10 +25,8 @@ MAX_CELLS = 50_000_000
 
 def read_spreadsheet(file: KnowledgeFile) -> Iterator[Concept]:
     """The rows of an Excel file, as of any other table: of its first sheet, or of the one that is named."""
-    try:
+    with need_library("Excel files need openpyxl", "lacuner[xlsx]", file=file.path):
         from openpyxl import load_workbook
-    except ImportError as error:
-        raise ConfigError("Excel files need openpyxl: pip install 'lacuner[xlsx]'", file=file.path) from error
     try:
         _check_sizes(file)
         book = load_workbook(file.path, read_only=True, data_only=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from lacuner.corpus.words import word_texts
 from lacuner.data import Document
-from lacuner.errors import ConfigError, LacunerError, ModelFileError
+from lacuner.errors import ConfigError, LacunerError, ModelFileError, need_library
 from lacuner.models.config import EncoderConfig
 from lacuner.models.encoders.auto import choose_encoder
 from lacuner.models.encoders.lexicon_encoder import build_lexicon_encoder, lexicon_encoder
@@ -52,10 +52,8 @@ def _open_huggingface(config: EncoderConfig, place: str, docs: Sequence[Document
 
 
 def _huggingface() -> ModuleType:
-    try:
+    with need_library("Hugging Face encoders need an extra", "lacuner[transformers]"):
         from lacuner.models.encoders import huggingface
-    except ImportError as error:
-        raise ConfigError("Hugging Face encoders need an extra: pip install 'lacuner[transformers]'") from error
     return huggingface
 
 
