@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lacuner.corpus import read, write
+from lacuner.corpus import ReadOptions, read, write
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
 from tests.corpus.conftest import ReadSample
@@ -58,6 +58,18 @@ def test_brat_853_shifted_offsets_are_corrected(tmp_path: Path, text: str, line:
     doc, lost = read_brat(tmp_path, text, line)
     assert [doc.text[s.start : s.end] for s in doc.spans] == ["Halden"]
     assert lost.counts == {"offset corrected by the span's text": 1}
+
+
+def test_offsets_are_converted_once(tmp_path: Path, read_sample: ReadSample) -> None:
+    """Without --offsets the text of a span tells how they count; with it, both conversions were made."""
+    text = "\U0001f680 Mara left."
+    pubtator = f"1|t|{text}\n1|a|\n1\t3\t7\tMara\tPERSON\n"
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "a.ann").write_text("T1\tPERSON 3 7\tMara\n", encoding="utf-8")
+    for unit in ("characters", "utf-16"):
+        assert read_sample(pubtator, format="pubtator", offsets=unit).docs[0].spans == (Span(2, 6, "PERSON"),)
+        [doc] = read(tmp_path / "a.ann", options=ReadOptions(offsets=unit))
+        assert doc.spans == (Span(2, 6, "PERSON"),)
 
 
 def test_brat_1190_and_1175_line_separators_and_tabs(tmp_path: Path) -> None:

@@ -252,4 +252,5 @@ def _as_record_v1(doc: Document, lost: Lost) -> dict[str, Any]:
 
 
 read_argilla = json_reader(document_from_row)
-write_argilla, write_argilla_v1 = json_writer(as_record, write_array), json_writer(_as_record_v1, write_lines)
+write_argilla = json_writer(as_record, write_array)
+write_argilla_v1 = json_writer(_as_record_v1, write_lines)

@@ -13,7 +13,7 @@ from lacuner.atomic import STANDARD_STREAM, atomic_write
 from lacuner.corpus.intervals import IntervalSet
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.reader import CorpusFile
-from lacuner.corpus.records import finish_document
+from lacuner.corpus.records import finish_document, locate
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.data import Document, Lost, Span
 from lacuner.errors import CorpusError
@@ -86,7 +86,7 @@ def _read_annotation(doc: Document, file: CorpusFile) -> None:
                 unsure.append(Span(start, end, match[1]))
                 continue
             try:
-                start, end, unit = table.locate(start, end, match[3])
+                start, end, unit = locate(table, start, end, match[3], file)
             except CorpusError as error:
                 raise file.error(error.problem, number) from error
             file.lost.count("offset corrected by the span's text", unit is not None)

@@ -84,4 +84,5 @@ def _meta(doc: Document, lost: Lost) -> dict[str, Any]:
 
 
 read_doccano = json_reader(_document)
-write_doccano, write_doccano_entities = (json_writer(as_row, write_lines) for as_row in (_row, _row_with_entities))
+write_doccano = json_writer(_row, write_lines)
+write_doccano_entities = json_writer(_row_with_entities, write_lines)

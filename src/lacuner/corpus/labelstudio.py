@@ -258,4 +258,5 @@ def _value(doc: Document, span: Span) -> dict[str, Any]:
 
 
 read_labelstudio = json_reader(_task)
-write_labelstudio, write_labelstudio_min = (json_writer(as_row, write_array) for as_row in (as_task, _min_row))
+write_labelstudio = json_writer(as_task, write_array)
+write_labelstudio_min = json_writer(_min_row, write_array)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.reader import CorpusFile
-from lacuner.corpus.records import Record, read_documents
+from lacuner.corpus.records import Record, locate, read_documents
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.data import Document, Lost, Span
@@ -67,7 +67,7 @@ def _document(lines: list[str], number: int, file: CorpusFile) -> Document:
 
 def _mention(start: int, end: int, columns: list[str], table: OffsetTable, file: CorpusFile) -> Span:
     try:
-        start, end, unit = table.locate(start, end, columns[3])
+        start, end, unit = locate(table, start, end, columns[3], file)
         file.lost.count("offset corrected by the mention's text", unit is not None)
     except CorpusError:  # PubTator normalises some mentions, e.g. Greek letters
         file.lost.count("mention differs from the text at its offsets")

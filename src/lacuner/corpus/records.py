@@ -50,6 +50,13 @@ def read_documents(
     return convert_records(file, records, convert_record)
 
 
+def locate(
+    table: OffsetTable, start: int, end: int, surface: str | None, file: CorpusFile
+) -> tuple[int, int, str | None]:
+    """`table.locate`, unless `--offsets` says how the file counts: then `finish_document` converts the offsets."""
+    return table.locate(start, end, surface if file.options.offsets == "characters" else None)
+
+
 def finish_document(doc: Document, file: CorpusFile, line: int | None, offsets: str | None = None) -> Document:
     """The document with offsets in characters and its place; an error if a span is impossible."""
     doc.where = Where(str(file.path), line)
