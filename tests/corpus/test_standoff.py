@@ -63,13 +63,24 @@ def test_brat_853_shifted_offsets_are_corrected(tmp_path: Path, text: str, line:
 def test_offsets_are_converted_once(tmp_path: Path, read_sample: ReadSample) -> None:
     """Without --offsets the text of a span tells how they count; with it, both conversions were made."""
     text = "\U0001f680 Mara left."
-    pubtator = f"1|t|{text}\n1|a|\n1\t3\t7\tMara\tPERSON\n"
+    pubtator = f"1|t|{text}\n1|a|\n1\t3\t7\tMara\tPERSON\tX7\n"
+    passages: list[dict[str, Any]] = [{"offset": 0, "text": text}, {"offset": 13, "text": text}]
+    for passage in passages:
+        place = {"offset": passage["offset"] + 3, "length": 4}
+        passage["annotations"] = [
+            {"infons": {"type": "PERSON", "identifier": "X7"}, "text": "Mara", "locations": [place]}
+        ]
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
-    (tmp_path / "a.ann").write_text("T1\tPERSON 3 7\tMara\n", encoding="utf-8")
+    (tmp_path / "a.ann").write_text("T1\tPERSON 3 7\tMara\nT2\tPERSON 3 5;8 12\tMa left\n", encoding="utf-8")
+    bioc = json.dumps({"documents": [{"id": "1", "passages": passages}]})
     for unit in ("characters", "utf-16"):
-        assert read_sample(pubtator, format="pubtator", offsets=unit).docs[0].spans == (Span(2, 6, "PERSON"),)
+        for sample in (read_sample(pubtator, format="pubtator", offsets=unit), read_sample(bioc, offsets=unit)):
+            [doc] = sample.docs
+            assert {doc.text[span.start : span.end] for span in doc.spans} == {"Mara"}
+            assert [place[:2] for place in doc.meta["identifiers"]] == [list(span[:2]) for span in doc.spans]
         [doc] = read(tmp_path / "a.ann", options=ReadOptions(offsets=unit))
         assert doc.spans == (Span(2, 6, "PERSON"),)
+    assert doc.unsure == (Span(2, 11, "PERSON"),)
 
 
 def test_brat_1190_and_1175_line_separators_and_tabs(tmp_path: Path) -> None:

@@ -194,8 +194,8 @@ MUTANTS = [
     Mutant("chunks are cut", "models/windows.py", "own_end = min([own_end, *cut])", "own_end = own_end", OFFSETS),
     Mutant(
         "sentences without end",
-        "corpus/conll.py",
-        "if len(current) > MAX_SENTENCE:",
+        "corpus/reader.py",
+        "if len(lines) > MAX_LINES or sum(map(len, lines)) > MAX_TEXT:",
         "if False:",
         ("tests/corpus/test_conll.py",),
     ),

@@ -15,7 +15,7 @@ from lacuner.corpus.json_rows import as_object, get, json_reader, new_id, new_sc
 from lacuner.corpus.offsets import OffsetTable
 from lacuner.corpus.pubtator import identifiers_of
 from lacuner.corpus.reader import MAX_TEXT, CorpusFile
-from lacuner.corpus.records import Record, read_documents
+from lacuner.corpus.records import Record, locate, read_documents
 from lacuner.corpus.streams import open_output
 from lacuner.corpus.unwritten import count_unwritten
 from lacuner.corpus.xml_stream import MAX_DEPTH, feed_parser
@@ -49,7 +49,7 @@ def is_bioc_xml(file: CorpusFile) -> bool:
 def read_bioc_xml(file: CorpusFile) -> Iterator[Document]:
     """One document per `<document>`, while the file is parsed."""
     records = (Record(number, *document) for number, document in enumerate(_Parser(file).read(), 1))
-    return read_documents(file, records, _document)
+    return read_documents(file, records, _document, offsets="characters")
 
 
 class _Parser:
@@ -156,7 +156,7 @@ def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
         # a passage with text may have sentences as well, which repeat the text and have annotations of their own
         for values in (part.values, *_objects(part.values, "sentences")):
             for annotation in _objects(values, "annotations"):
-                spans += _spans(annotation, doc, part, table, unsure, file.lost)
+                spans += _spans(annotation, doc, part, table, unsure, file)
     if all(part.start == part.offset for part in parts):
         parts, tables = [_Part(row, 0, 0)], [OffsetTable(doc.text)]
     by_offset = sorted(zip(parts, tables, strict=True), key=lambda pair: pair[0].offset)
@@ -164,12 +164,12 @@ def _document(row: dict[str, Any], number: int, file: CorpusFile) -> Document:
         for annotation in _objects(values, "annotations"):
             first = min((place[0] for place in _places(annotation)), default=0)
             at = bisect_right(by_offset, first, key=lambda pair: pair[0].offset)
-            spans += _spans(annotation, doc, *by_offset[max(at - 1, 0)], unsure, file.lost)
+            spans += _spans(annotation, doc, *by_offset[max(at - 1, 0)], unsure, file)
     doc.spans, doc.unsure = tuple(spans), tuple(unsure)
     return doc
 
 
-read_bioc_json = json_reader(_document)
+read_bioc_json = json_reader(_document, offsets="characters")
 
 
 def _objects(values: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -204,9 +204,10 @@ def _places(annotation: dict[str, Any]) -> list[tuple[int, int]]:
 
 
 def _spans(
-    annotation: dict[str, Any], doc: Document, part: _Part, table: OffsetTable, unsure: list[Span], lost: Lost
+    annotation: dict[str, Any], doc: Document, part: _Part, table: OffsetTable, unsure: list[Span], file: CorpusFile
 ) -> list[Span]:
     """The span of an annotation in a part of a document; `table` is of the text of this part."""
+    lost = file.lost
     infons = get(annotation, "infons", dict, {})
     label = infons.get("type")
     if not isinstance(label, str) or not label:
@@ -216,14 +217,15 @@ def _spans(
         lost.count("annotation without a location not read", not places)
         if places:
             low, high = min(place[0] for place in places), max(sum(place) for place in places)
-            span = Span(low - part.offset + part.start, high - part.offset + part.start, label)
+            low, high, _ = locate(table, low - part.offset, high - part.offset, None, file)
+            span = Span(low + part.start, high + part.start, label)
             lost.span(doc, span, "discontinuous span not read; the text around it became unsure")
             unsure.append(span)
         return []
     first = places[0][0] - part.offset
     last = first + places[0][1]
     try:
-        first, last, unit = table.locate(first, last, get(annotation, "text", str, None))
+        first, last, unit = locate(table, first, last, get(annotation, "text", str, None), file)
         lost.count("offset corrected by the annotation's text", unit is not None)
     except CorpusError:  # PubTator normalises some mentions, e.g. Greek letters
         lost.count("annotation's text differs from the text at its offsets")

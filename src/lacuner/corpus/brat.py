@@ -55,7 +55,7 @@ def read_brat(file: CorpusFile) -> Iterator[Document]:
                 _read_annotation(doc, notes)
             else:
                 doc.complete = False
-            yield finish_document(doc, text_file, line=None)
+            yield finish_document(doc, text_file, line=None, offsets="characters")
         except CorpusError as error:
             file.report(CorpusError(error.problem, file=error.file or notes.path, line=error.line))
 
@@ -75,7 +75,7 @@ def _read_annotation(doc: Document, file: CorpusFile) -> None:
             match = _TEXT_BOUND.fullmatch(line)
             if match is None:
                 raise file.error(f"this is not a span of brat (T1<TAB>LABEL START END<TAB>text): {line[:60]!r}", number)
-            places = sorted(tuple(map(int, part.split())) for part in match[2].split(";"))
+            places = sorted(_place(part, table, file) for part in match[2].split(";"))
             start, end = places[0][0], max(place[1] for place in places)
             if len(places) > 1 and tokens is None:
                 tokens = IntervalSet(match.span() for match in re.finditer(r"\S+", doc.text))
@@ -86,12 +86,19 @@ def _read_annotation(doc: Document, file: CorpusFile) -> None:
                 unsure.append(Span(start, end, match[1]))
                 continue
             try:
-                start, end, unit = locate(table, start, end, match[3], file)
+                surface = match[3] if file.options.offsets == "characters" else None
+                start, end, unit = table.locate(start, end, surface)
             except CorpusError as error:
                 raise file.error(error.problem, number) from error
             file.lost.count("offset corrected by the span's text", unit is not None)
             spans.append(Span(start, end, match[1]))
     doc.spans, doc.unsure = tuple(spans), tuple(unsure)
+
+
+def _place(part: str, table: OffsetTable, file: CorpusFile) -> tuple[int, int]:
+    """Start and end of one part of a span, in characters."""
+    start, end = map(int, part.split())
+    return locate(table, start, end, None, file)[:2]
 
 
 def write_brat(docs: Iterable[Document], path: Path, lost: Lost, scheme: str = "IOB2") -> None:

@@ -31,13 +31,17 @@ def as_object(value: Any) -> dict[str, Any]:
 def json_reader(
     convert: Callable[[dict[str, Any], int, CorpusFile], Document],
     as_row: Callable[[Any], dict[str, Any]] = as_object,
+    offsets: str | None = None,
 ) -> Callable[[CorpusFile], Iterator[Document]]:
-    """The reader of a format with one document per row, by a function of the row, its number and the file."""
+    """The reader of a format with one document per row, by a function of the row, its number and the file.
 
-    def read(file: CorpusFile) -> Iterator[Document]:
-        return read_documents(file, read_rows(file), lambda value, number, file: convert(as_row(value), number, file))
+    `offsets` as for `read_documents`.
+    """
 
-    return read
+    def convert_value(value: Any, number: int, file: CorpusFile) -> Document:
+        return convert(as_row(value), number, file)
+
+    return lambda file: read_documents(file, read_rows(file), convert_value, offsets)
 
 
 def json_writer(

@@ -28,7 +28,7 @@ def is_pubtator(file: CorpusFile) -> bool:
 def read_pubtator(file: CorpusFile) -> Iterator[Document]:
     """One document per block of lines; relations are counted, not read."""
     records = (Record(number, *block) for number, block in enumerate(file.read_paragraphs(), 1))
-    return read_documents(file, records, _document)
+    return read_documents(file, records, _document, offsets="characters")
 
 
 def _document(lines: list[str], number: int, file: CorpusFile) -> Document:

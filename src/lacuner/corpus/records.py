@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from lacuner.corpus.offsets import OffsetTable, to_characters
 from lacuner.corpus.reader import CorpusFile, span_problem
-from lacuner.data import Document, Where
+from lacuner.data import Document, Span, Where
 from lacuner.errors import CorpusError
 
 T = TypeVar("T")
@@ -53,8 +53,12 @@ def read_documents(
 def locate(
     table: OffsetTable, start: int, end: int, surface: str | None, file: CorpusFile
 ) -> tuple[int, int, str | None]:
-    """`table.locate`, unless `--offsets` says how the file counts: then `finish_document` converts the offsets."""
-    return table.locate(start, end, surface if file.options.offsets == "characters" else None)
+    """The characters of a span: by `--offsets`, or else by its text in the file, as `OffsetTable.locate` does."""
+    unit = file.options.offsets
+    if unit == "characters":
+        return table.locate(start, end, surface)
+    [span] = to_characters(table.text, [Span(start, end, "")], unit)
+    return span.start, span.end, None
 
 
 def finish_document(doc: Document, file: CorpusFile, line: int | None, offsets: str | None = None) -> Document:
