@@ -40,6 +40,14 @@ On = Annotated[
         help="Where independent models are trained: processes (this machine), ray or ray://HOST:PORT.",
     ),
 ]
+Stream = Annotated[
+    bool | None,
+    Option(
+        "--stream/--no-stream",
+        help="Read documents, and predictions, from disk, or keep them in memory. Default: from disk if there are more "
+        "than 200,000.",
+    ),
+]
 RunFolder = Annotated[Path, Option("--out", help="Run folder. The same command resumes an unfinished run.")]
 SettingsFile = Annotated[Path | None, Option("--config", help="TOML file with settings.")]
 Settings = Annotated[

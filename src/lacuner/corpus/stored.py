@@ -214,6 +214,18 @@ def store_documents(docs: Iterable[Document], folder: Path, identity: Any, order
     return stored
 
 
+def store_like(
+    source: Sequence[Document], docs: Iterable[Document], folder: Path, ordered: bool = False
+) -> Sequence[Document]:
+    """Documents that are made from others: in a folder if those are stored (see `store_documents`), else in memory.
+
+    >>> weak = [Document("1", "Mara left")]
+    >>> store_like(weak, iter(weak), Path("unused")) == weak
+    True
+    """
+    return store_documents(docs, folder, source.key, ordered) if isinstance(source, StoredDocuments) else list(docs)
+
+
 def _is_complete(line: bytes) -> bool:
     return b'"complete": true' in line and json.loads(line).get("complete") is True  # few lines must be parsed
 

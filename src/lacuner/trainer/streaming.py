@@ -66,7 +66,7 @@ def keep_or_store(
 
     def prepare() -> Sequence[Document]:
         if stream is not False and (stored := open_documents(place, identity)) is not None:
-            log(f"{len(stored):,} documents, prepared earlier, are read from {place} while training")
+            log(f"{len(stored):,} documents, prepared earlier, are read from {place}")
             return stored
         if stream is False:
             return list(share_ranges(read()))
@@ -74,7 +74,7 @@ def keep_or_store(
         first = [] if stream else list(share_ranges(islice(docs, LIMIT + 1)))
         if not stream and len(first) <= LIMIT:
             return first
-        log(f"preparing the documents in {place}, to read them from there while training (--no-stream: in memory)")
+        log(f"preparing the documents in {place}, to read them from there (--no-stream: in memory)")
         everything = chain(first, share_ranges(docs))
         stored = store_documents(everything if ordered else set_complete(everything, False), place, identity, ordered)
         log(f"{len(stored):,} documents are prepared")
