@@ -67,6 +67,19 @@ def test_unreadable_documents_are_listed(tmp_path: Path) -> None:
     assert f"{corpus}:2\t\tthere is neither `text`" in lines and f"{corpus}:4\t\tthis line is not JSON" in lines
 
 
+def test_a_corpus_whose_name_is_not_unicode(tmp_path: Path) -> None:
+    """The name is in the manifest, and in the reasons of failures."""
+    corpus = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    corpus.write_text("Mara left\nMara fails\n")
+    packed = corpus.with_suffix(".jsonl.gz")
+    packed.write_bytes(gzip.compress(b'{"text": "Teel left"}\n{"txt": "?"}\n'))
+    for path, out in ((corpus, "out"), (packed, "packed")):
+        summary = new_run(path, out, size=1).run(ProcessEngine(1))
+        assert (summary["failed"], summary["counts"]["documents"]) == (1, 1)
+        assert new_run(path, out, size=1).run(ProcessEngine(1)) == summary
+    assert "caf?.txt:2\t2\t" in (tmp_path / "out" / "failed" / "00001.tsv").read_text()
+
+
 def test_a_run_without_any_success_stops(corpus: Path) -> None:
     corpus.write_text("fail\n" * 5)
     with pytest.raises(CorpusError, match=r"no document could be processed; the first failed: .*:1: 1: ValueError"):

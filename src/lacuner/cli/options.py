@@ -188,6 +188,12 @@ def refuse_overwriting(outputs: dict[str, Path | None], *inputs: Path | None) ->
             taken.add(_real_path(path))
 
 
+def refuse_output_inside(corpus: Path, out: Path) -> None:
+    """Refuse an output folder inside the corpus: a command that continues would read its own output."""
+    if _real_path(out).startswith(f"{_real_path(corpus).rstrip('/')}/"):
+        raise ConfigError(f"--out {out} is inside the corpus {corpus}: choose a folder that is not read")
+
+
 def _real_path(path: Path) -> str:
     if "\0" in str(path):
         raise ConfigError("a file name cannot contain NUL", file=repr(str(path)))
