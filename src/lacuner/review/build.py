@@ -16,7 +16,7 @@ from lacuner.annotate.matching.terms import normalise_surface
 from lacuner.audit.issues import LabelIssue, group_issues, new_issue, normalise_space
 from lacuner.corpus import words_of
 from lacuner.corpus.intervals import IntervalSet
-from lacuner.corpus.stored import StoredDocuments, store_documents
+from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents
 from lacuner.data import Document, Span, labels_of, sort_spans
 from lacuner.review.queue import ReviewQueue, Sentence, keep_documents, named_documents
 from lacuner.techniques.label_issues import count_unlabeled, find_unlabeled
@@ -47,7 +47,8 @@ def number_equal_ids(docs: Iterable[Document]) -> Sequence[Document]:
         return docs
     numbered = _number_ids(docs, hashes)
     if isinstance(docs, StoredDocuments):
-        return store_documents(numbered, docs.folder / "numbered", docs.key, ordered=True)
+        folder = docs.folder / "numbered"
+        return open_documents(folder, docs.key) or store_documents(numbered, folder, docs.key, ordered=True)
     return list(numbered)
 
 
