@@ -140,6 +140,24 @@ def test_only_changed_shards_are_done_again(corpus: Path, tmp_path: Path) -> Non
     assert files(tmp_path / "out") == files(tmp_path / "new")
 
 
+def test_a_record_is_never_older_than_its_output(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The input changes, the run is killed between output and record, and the input is as before again."""
+    new_run(corpus, "out").run(ProcessEngine(1))
+    whole = files(tmp_path / "out")
+
+    def die(path: Path, record: Record) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("lacuner.scale.job.write_json", die)
+        corpus.write_text("Mara stayed\n")
+        new_run(corpus, "out").run(ProcessEngine(1))
+    assert files(tmp_path / "out")["documents/00000.jsonl"] != whole["documents/00000.jsonl"]
+    corpus.write_text("\n".join(TEXTS) + "\n")
+    new_run(corpus, "out").run(ProcessEngine(1))
+    assert files(tmp_path / "out") == whole
+
+
 def test_other_settings_need_another_folder(corpus: Path, tmp_path: Path) -> None:
     new_run(corpus, "out").run(ProcessEngine(1))
     for other in (new_run(corpus, "out", WordCount("log", setting=2)), new_run(corpus, "out", size=4)):
