@@ -24,7 +24,7 @@ from lacuner.atomic import atomic_write, temporary_folder
 from lacuner.corpus.jsonl import as_line, document_from_line
 from lacuner.data import Document
 from lacuner.errors import CorpusError, explain_damage
-from lacuner.mapped import open_arrays, write_arrays
+from lacuner.mapped import INDEX, open_arrays, write_arrays
 from lacuner.processes import lock_folder
 
 RUN, RUN_BYTES = 50_000, 1 << 26
@@ -200,6 +200,7 @@ def store_documents(docs: Iterable[Document], folder: Path, identity: Any, order
             yield doc
 
     with lock_folder(folder), temporary_folder(folder) as runs:
+        (folder / INDEX).unlink(missing_ok=True)  # that of other documents: without it, the folder is not finished
         with atomic_write(folder / _DOCUMENTS, private=True) as stream:
             for line in map(_encode, collect_facts()) if ordered else _sorted_lines(collect_facts(), runs):
                 stream.write(line)
