@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
+from lacuner import __version__
 from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents
 from lacuner.corpus.words import share_ranges
 from lacuner.data import Document
@@ -61,7 +62,7 @@ def keep_or_store(
     >>> keep_or_store(lambda: [Document("1", "Mara left")], Path("unused"), ["v1"], None, print)[0].id
     '1'
     """
-    identity = [*sources, "in order"] if ordered else list(sources)
+    identity = [__version__, *sources, *(["in order"] if ordered else [])]  # another version may read a file otherwise
     place = folder / hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
     def prepare() -> Sequence[Document]:
