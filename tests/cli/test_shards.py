@@ -131,6 +131,15 @@ def test_output_is_a_folder(run: Run, folder: Path) -> None:
     assert "--out is a folder: this is a file" in run(*ANNOTATE, "--out", "file", *SHARDS, status=2).stderr
 
 
+def test_output_inside_the_corpus_is_refused(run: Run, folder: Path) -> None:
+    """The command that continues would label its own output."""
+    (folder / "corpus").mkdir()
+    command = ("annotate", "corpus", *ANNOTATE[2:], *SHARDS, "--out")
+    assert "--out corpus/weak is inside the corpus corpus" in run(*command, "corpus/weak", status=2).stderr
+    (folder / "elsewhere").symlink_to(folder / "corpus")
+    assert "is inside the corpus" in run(*command, "elsewhere/weak", status=2).stderr
+
+
 def test_audit_labels(run: Run, folder: Path) -> None:
     """Every issue is one that the model and the labels of its document give, and none is missing."""
     tagger = new_tagger("span")

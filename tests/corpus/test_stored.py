@@ -135,6 +135,19 @@ def test_a_damaged_folder_is_an_error(damage: str, tmp_path: Path) -> None:
         open_documents(tmp_path, "v1")
 
 
+def test_an_interrupted_preparation_does_not_look_like_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    store_documents(DOCS, tmp_path, "v1", ordered=True)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(stored, "write_arrays", stop)
+        store_documents(DOCS[::-1], tmp_path, "v2", ordered=True)
+    assert open_documents(tmp_path, "v1") is None and open_documents(tmp_path, "v2") is None
+
+
 def test_a_failed_preparation_leaves_nothing_that_is_opened(tmp_path: Path) -> None:
     def broken() -> list[Document]:
         raise CorpusError("half of it cannot be read")

@@ -112,6 +112,20 @@ def test_ids_become_distinct() -> None:
     assert [doc.id for doc in docs] == ["1", "1 (3)", "1 (2)"]
 
 
+def test_ids_of_stored_documents_are_numbered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = [Document("1", "a"), Document("1", "b"), Document("1 (2)", "c"), Document("2", "d")]
+    stored = store_documents(docs, tmp_path, "v1", ordered=True)
+    numbered = number_equal_ids(stored)
+    assert list(numbered) == list(number_equal_ids(docs)) and [doc.id for doc in numbered] == [
+        "1",
+        "1 (3)",
+        "1 (2)",
+        "2",
+    ]
+    monkeypatch.setattr("lacuner.review.build.store_documents", None)
+    assert list(number_equal_ids(stored)) == list(numbered)
+
+
 def test_the_models_get_the_encoder_of_the_run() -> None:
     run = {"config": {"encoder": {"name": "lstm"}}}
     assert cross_fit_settings("trust", run) == ['encoder.name="lstm"']

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lacuner.corpus.stored import StoredDocuments, store_documents, store_like
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.review.decisions import Decision, replay
@@ -88,6 +90,14 @@ def test_any_number_of_first_sentences_covers_all_strata() -> None:
     assert len({sentence.doc_id for sentence in queue.sentences}) == len(queue.sentences)
     assert queue.documents.keys() == {sentence.doc_id for sentence in queue.sentences}
     assert draw_sample(gold, predicted, 80) == queue != draw_sample(gold, predicted, 80, seed=2)
+
+
+def test_the_same_sample_of_documents_on_disk(tmp_path: Path) -> None:
+    gold, predicted = population(400, 0.8, seed=3)
+    on_disk = store_documents(gold, tmp_path / "docs", "v1", ordered=True)
+    predictions = store_like(on_disk, predicted, tmp_path / "predicted", ordered=True)
+    assert isinstance(predictions, StoredDocuments)
+    assert draw_sample(on_disk, predictions, 80, labels=["ORG"]) == draw_sample(gold, predicted, 80, labels=["ORG"])
 
 
 def test_everything_reviewed_is_no_estimate() -> None:

@@ -69,6 +69,19 @@ def test_unreadable_documents_are_listed(tmp_path: Path) -> None:
     assert f"{corpus}:2\t\tthere is neither `text`" in lines and f"{corpus}:4\t\tthis line is not JSON" in lines
 
 
+def test_a_corpus_whose_name_is_not_unicode(tmp_path: Path) -> None:
+    """The name is in the manifest, and in the reasons of failures."""
+    corpus = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    corpus.write_text("Mara left\nMara fails\n")
+    packed = corpus.with_suffix(".jsonl.gz")
+    packed.write_bytes(gzip.compress(b'{"text": "Teel left"}\n{"txt": "?"}\n'))
+    for path, out in ((corpus, "out"), (packed, "packed")):
+        summary = new_run(path, out, size=1).run(ProcessEngine(1))
+        assert (summary["failed"], summary["counts"]["documents"]) == (1, 1)
+        assert new_run(path, out, size=1).run(ProcessEngine(1)) == summary
+    assert "caf?.txt:2\t2\t" in (tmp_path / "out" / "failed" / "00001.tsv").read_text()
+
+
 def test_a_run_without_any_success_stops(corpus: Path) -> None:
     corpus.write_text("fail\n" * 5)
     with pytest.raises(CorpusError, match=r"no document could be processed; the first failed: .*:1: 1: ValueError"):
@@ -157,6 +170,24 @@ def test_only_changed_shards_are_done_again(corpus: Path, tmp_path: Path) -> Non
     new_run(corpus, "new").run(ProcessEngine(1))
     assert done == ["00001", "00003"]
     assert files(tmp_path / "out") == files(tmp_path / "new")
+
+
+def test_a_record_is_never_older_than_its_output(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The input changes, the run is killed between output and record, and the input is as before again."""
+    new_run(corpus, "out").run(ProcessEngine(1))
+    whole = files(tmp_path / "out")
+
+    def die(path: Path, record: Record) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("lacuner.scale.job.write_json", die)
+        corpus.write_text("Mara stayed\n")
+        new_run(corpus, "out").run(ProcessEngine(1))
+    assert files(tmp_path / "out")["documents/00000.jsonl"] != whole["documents/00000.jsonl"]
+    corpus.write_text("\n".join(TEXTS) + "\n")
+    new_run(corpus, "out").run(ProcessEngine(1))
+    assert files(tmp_path / "out") == whole
 
 
 def test_other_settings_need_another_folder(corpus: Path, tmp_path: Path) -> None:

@@ -127,6 +127,25 @@ def test_row_groups_of_parquet(folder: bool, tmp_path: Path) -> None:
     assert not any(shard.converted for shard in shards)
 
 
+def test_a_folder_with_parquet_and_arrow_files(tmp_path: Path) -> None:
+    """Documents of the files before the first Arrow file were there twice."""
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    table = pyarrow.table({"text": [f"Mara {i}" for i in range(4)]})
+    parquet.write_table(table, folder / "a.parquet")
+    with pyarrow.OSFile(str(folder / "b.arrow"), "wb") as stream, pyarrow.ipc.new_file(stream, table.schema) as writer:
+        writer.write_table(table)
+    assert read_all(cut(folder, tmp_path, 3)) == list(read(folder))
+
+
+def test_a_parquet_file_without_row_groups(tmp_path: Path) -> None:
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    with parquet.ParquetWriter(tmp_path / "a.parquet", pyarrow.schema([("text", pyarrow.string())])):
+        pass
+    assert cut(tmp_path / "a.parquet", tmp_path, 3) == [] == list(read(tmp_path / "a.parquet"))
+
+
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("Mara left\nTeel left\n")

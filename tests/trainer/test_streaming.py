@@ -200,6 +200,9 @@ def test_documents_are_kept_in_memory_up_to_a_limit(tmp_path: Path, monkeypatch:
     again = keep_or_store(list, tmp_path, ["v1"], None, lines.append)
     assert list(again) == list(docs) and "prepared earlier" in lines[-1]
     assert keep_or_store(lambda: WEAK, tmp_path, ["v1"], False, lines.append) == WEAK
+    with monkeypatch.context() as patch:
+        patch.setattr(streaming, "__version__", "another")
+        assert keep_or_store(lambda: WEAK, tmp_path, ["v1"], None, lines.append) == WEAK, "prepared by another version"
     assert isinstance(keep_or_store(lambda: WEAK, tmp_path, ["v2"], True, lines.append), StoredDocuments)
 
 

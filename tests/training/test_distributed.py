@@ -68,7 +68,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
 @pytest.mark.integration
 def test_two_processes_have_the_losses_of_one_and_equal_weights(trained: tuple[Path, dict[str, str]]) -> None:
     folder, weights = trained
-    assert set(weights) == {*CASES, "pretrain", "run"}
+    assert set(weights) == {*CASES, "pretrain", "dropout", "pretrain_dropout"}
     for case in (*CASES, "pretrain"):
         one, two = losses(folder / "one" / case), losses(folder / "two" / case)
         assert len(one) >= 2 and two == pytest.approx(one, abs=1e-4, rel=1e-4), case
@@ -80,19 +80,20 @@ def test_two_processes_have_the_losses_of_one_and_equal_weights(trained: tuple[P
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("case", ["dropout", "pretrain_dropout"])
 def test_if_a_process_dies_all_stop_and_the_same_command_ends_with_the_same_bytes(
-    trained: tuple[Path, dict[str, str]], tmp_path: Path
+    case: str, trained: tuple[Path, dict[str, str]], tmp_path: Path
 ) -> None:
     folder, weights = trained
     for rank in (1, 0):
-        ended = run_together([str(tmp_path), "dropout", f"{rank}:3"], 2)
+        ended = run_together([str(tmp_path), case, f"{rank}:3"], 2)
         assert ended[rank][0] < 0, "this process was killed"
         assert ended[1 - rank][0] == 1 and "ProcessLostError: another process of this job has" in ended[1 - rank][2]
-    resumed = run_together([str(tmp_path), "dropout"], 2)
+    resumed = run_together([str(tmp_path), case], 2)
     assert [status for status, _, _ in resumed] == [0, 0], resumed[0][2] + resumed[1][2]
-    assert json.loads(resumed[0][1])["run"] == json.loads(resumed[1][1])["run"] == weights["run"]
-    assert digest(tmp_path / "run") == digest(folder / "two" / "run")
-    assert digest(folder / "one" / "run") != digest(folder / "two" / "run"), "dropout draws other numbers"
+    assert json.loads(resumed[0][1])[case] == json.loads(resumed[1][1])[case] == weights[case]
+    assert digest(tmp_path / case) == digest(folder / "two" / case)
+    assert digest(folder / "one" / case) != digest(folder / "two" / case), "dropout draws other numbers"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 Usage: python -m tests.training.together FOLDER WHAT [RANK:STEP]
 With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment, this is one of several processes. WHAT is
-`dropout` (one run with dropout and a checkpoint after every step) or `all` (also `CASES` and pre-training, without it).
+`dropout` or `pretrain_dropout` (training or pre-training with dropout and a checkpoint after every step), or `all`
+(both, and `CASES` and pre-training without dropout).
 RANK:STEP kills process RANK before that step. Prints a JSON object: the hash of the weights of each run.
 """
 
@@ -66,9 +67,12 @@ def train_equal(folder: Path) -> dict[str, torch.nn.Module]:
         encoder = TinyConfig(**sizes, dropout=0, feature_dropout=0, word_dropout=0)
         stage.open_encoder = lambda *_, encoder=encoder: TinyEncoder(encoder)  # type: ignore[assignment]
         models[recipe] = train_case(recipe, ["head.dropout=0", *settings], folder / recipe)
-    settings = ["train.epochs=2", "train.budget=256", "held_out=0.2", "dropout=0", "encoder.name=tiny"]
-    config = load_config(PretrainConfig, settings=settings)
-    return models | {"pretrain": pretrain(DEMO.train[:60], folder / "pretrain", config).model}
+    return models | {"pretrain": pretrain_case(["dropout=0"], folder / "pretrain")}
+
+
+def pretrain_case(settings: list[str], folder: Path) -> torch.nn.Module:
+    common = ["train.epochs=2", "train.budget=256", "held_out=0.2", "encoder.name=tiny"]
+    return pretrain(DEMO.train[:60], folder, load_config(PretrainConfig, settings=[*common, *settings])).model
 
 
 def main() -> None:
@@ -77,8 +81,13 @@ def main() -> None:
     with join_processes():
         if death and process_rank() == int(death[0].partition(":")[0]):
             arm(f"step:{death[0].partition(':')[2]}")
-        settings = ["train.checkpoint_seconds=0", "sampler=weighted"]
-        models = {"run": train_case("negative_sampling", settings, Path(folder) / "run")}
+        each_step = "train.checkpoint_seconds=0"
+        models: dict[str, torch.nn.Module] = {}
+        if what in ("dropout", "all"):
+            settings = [each_step, "sampler=weighted"]
+            models["dropout"] = train_case("negative_sampling", settings, Path(folder) / "dropout")
+        if what in ("pretrain_dropout", "all"):
+            models["pretrain_dropout"] = pretrain_case([each_step, "dropout=0.2"], Path(folder) / "pretrain_dropout")
         if what == "all":
             models |= train_equal(Path(folder))
         weights = {name: [tensor.numpy().tobytes() for tensor in m.state_dict().values()] for name, m in models.items()}

@@ -18,7 +18,7 @@ import numpy as np
 
 from lacuner.audit.issues import LABEL_PRECISION, normalise_space
 from lacuner.config import Config, load_config, string_setting
-from lacuner.corpus.stored import StoredDocuments, store_documents
+from lacuner.corpus.stored import StoredDocuments, store_like
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
 from lacuner.evaluate.calibration import SpanCalibration, calibrate_spans
@@ -95,7 +95,7 @@ def cross_fit(
     if not len(fold_of) or fold_of.max() + 1 < folds:
         raise ConfigError(f"cross-fitting needs at least 2 folds and as many texts as folds (--folds {folds})")
     config = options_config(options)
-    keep = partial(_keep, docs)
+    keep = partial(store_like, docs)
     predictions: list[Sequence[Document]] = []
     trained_on, held_out, on_dev = [], [], []
     for fold in range(folds):
@@ -130,13 +130,6 @@ def _choose(docs: Sequence[Document], chosen: np.ndarray) -> Sequence[Document]:
     """The documents that a mask `[documents]` marks."""
     numbers = np.flatnonzero(chosen)
     return docs.take(numbers) if isinstance(docs, StoredDocuments) else [docs[number] for number in numbers.tolist()]
-
-
-def _keep(
-    weak: Sequence[Document], docs: Iterable[Document], folder: Path, ordered: bool = False
-) -> Sequence[Document]:
-    """Documents that are made from the weak ones: in memory, or in a folder if those are stored."""
-    return store_documents(docs, folder, weak.key, ordered) if isinstance(weak, StoredDocuments) else list(docs)
 
 
 def options_config(options: CrossFitOptions) -> Config:

@@ -1,12 +1,14 @@
 """`lacuner apply`: decisions of a reviewer and a weak corpus become a better corpus."""
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
-from lacuner.cli.console import echo, log, log_lost, print_json, read_splits
-from lacuner.cli.options import InputOptions, Json, refuse_overwriting
+from lacuner.atomic import STANDARD_STREAM
+from lacuner.cli.console import echo, log, log_lost, print_json, read_or_store
+from lacuner.cli.options import InputOptions, Json, Stream, refuse_overwriting
 
 
 def apply(
@@ -16,6 +18,7 @@ def apply(
     ],
     out: Annotated[Path, Option("--out", help="Corpus with the decisions applied (.jsonl keeps everything).")],
     *,
+    stream: Stream = None,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
@@ -36,16 +39,21 @@ def apply(
     decided = decision_log(decisions) if decisions.is_dir() else DecisionLog(decisions)
     if not decided.path.is_file():
         raise CorpusError("there are no decisions here: `lacuner review` writes them", file=decided.path)
-    result = apply_decisions(read_splits({"weak": weak}, inputs)["weak"], decided.read())
-    log_lost(result.lost, "apply")
-    log_lost(write(result.docs, out), f"write {out}")
-    gazetteer = read_sidecars(weak)
-    counts = {}
-    if gazetteer is not None:
-        revised, new_entries, removed_entries = revise_gazetteer(gazetteer, result.docs)
-        counts = {"entries_added": new_entries, "entries_removed": removed_entries}
-        file = write_sidecar(revised, out)
-        log(f"gazetteer for training: {file} ({new_entries:,} entries added, {removed_entries:,} removed)")
+    prepared = (decided.path if out == STANDARD_STREAM else out).parent / f".{out.name}.prepared"
+    try:
+        docs = read_or_store(weak, "weak", inputs, (stream, prepared), ordered=True)
+        result = apply_decisions(docs, decided.read())
+        log_lost(result.lost, "apply")
+        log_lost(write(result.docs, out), f"write {out}")
+        gazetteer = read_sidecars(weak)
+        counts = {}
+        if gazetteer is not None:
+            revised, new_entries, removed_entries = revise_gazetteer(gazetteer, result.docs)
+            counts = {"entries_added": new_entries, "entries_removed": removed_entries}
+            file = write_sidecar(revised, out)
+            log(f"gazetteer for training: {file} ({new_entries:,} entries added, {removed_entries:,} removed)")
+    finally:
+        shutil.rmtree(prepared, ignore_errors=True)
     counts |= {key: getattr(result, key) for key in ("added", "confirmed", "removed", "rejected", "completed")}
     if json:
         print_json({"out": str(out), "documents": len(result.docs), **counts, "lost": dict(result.lost)})

@@ -185,25 +185,29 @@ def read_splits(
     return {role: list(share_ranges(_read(paths, role, inputs, names))) for role, paths in with_files.items()}
 
 
-def read_weak(
+def read_or_store(
     files: Sequence[Path],
+    role: str,
     inputs: InputOptions,
-    recipe: str,
     storage: tuple[bool | None, Path],
     names: Mapping[str, str] | None = None,
     *,
     ordered: bool = False,
 ) -> Sequence[Document]:
-    """Weak documents for a recipe; `storage` says whether they are stored on disk, and where."""
-    from lacuner.trainer.streaming import can_stream, keep_or_store
+    """Documents that may be larger than memory; `storage` says whether they are stored on disk, and where.
+
+    They are stored as they are trained on, or in their order if `ordered`. Without a role, nothing is assumed about
+    their completeness.
+    """
+    from lacuner.trainer.streaming import keep_or_store
 
     stream, folder = storage
     if STANDARD_STREAM in files:
         if stream:
-            raise ConfigError("--stream needs files: standard input cannot be read again when a run resumes")
+            raise ConfigError("--stream needs files: standard input cannot be read twice")
         stream = False
-    read = partial(_read, files, "weak", inputs, names)
-    if stream is False or not can_stream(recipe):
+    read = partial(_read, files, role, inputs, names)
+    if stream is False:
         return list(share_ranges(read()))
     sources = [hash_corpus(path, inputs) for path in files]
     settings = [f"{old}={new}" for old, new in sorted((names or {}).items())]
@@ -216,7 +220,7 @@ def _read(
     from lacuner.trainer.labels import rename_labels
 
     for path in files:
-        reader = CorpusReader(path, inputs, complete=role in ("gold", "dev"))
+        reader = CorpusReader(path, inputs, complete=role in ("gold", "dev") if role else None)
         yield from rename_labels(reader, names) if names else reader
         reader.log_lost(role)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,8 +44,8 @@ def evaluate(
         from lacuner.models.storage import load
 
         tagger = load(predictions)
-        docs = list(gold_docs)
-        scores = score(docs, tagger.predict(docs))
+        docs, texts = tee(gold_docs)  # the tagger reads ahead a few thousand documents
+        scores = score(docs, tagger.predict(texts))
         words_unread = tagger.words_unread
         readers = [gold_docs]
     else:

@@ -41,6 +41,14 @@ On = Annotated[
         help="Where independent models are trained: processes (this machine), ray or ray://HOST:PORT.",
     ),
 ]
+Stream = Annotated[
+    bool | None,
+    Option(
+        "--stream/--no-stream",
+        help="Read documents, and predictions, from disk, or keep them in memory. Default: from disk if there are more "
+        "than 200,000.",
+    ),
+]
 RunFolder = Annotated[Path, Option("--out", help="Run folder. The same command resumes an unfinished run.")]
 SettingsFile = Annotated[Path | None, Option("--config", help="TOML file with settings.")]
 Settings = Annotated[
@@ -185,6 +193,12 @@ def refuse_overwriting(outputs: dict[str, Path | None], *inputs: Path | None) ->
             if _real_path(path) in taken:
                 raise ConfigError(f"{option} {path} is already an input or output of this command: choose another file")
             taken.add(_real_path(path))
+
+
+def refuse_output_inside(corpus: Path, out: Path) -> None:
+    """Refuse an output folder inside the corpus: a command that continues would read its own output."""
+    if _real_path(out).startswith(f"{_real_path(corpus).rstrip('/')}/"):
+        raise ConfigError(f"--out {out} is inside the corpus {corpus}: choose a folder that is not read")
 
 
 def _real_path(path: Path) -> str:

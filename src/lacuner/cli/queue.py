@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, echo, log, log_lost, print_json, print_table, read_splits, read_weak
-from lacuner.cli.options import Dev, Encoder, FormatName, InputOptions, Json, Seed, Settings
+from lacuner.cli.console import (
+    CorpusReader,
+    echo,
+    log,
+    log_lost,
+    print_json,
+    print_table,
+    read_or_store,
+    read_splits,
+)
+from lacuner.cli.options import Dev, Encoder, FormatName, InputOptions, Json, Seed, Settings, Stream
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
 
@@ -39,14 +48,7 @@ def issues(
         float, Option(min=0.01, max=0.99, help="Share of the labels that are right, by your estimate.")
     ] = 0.9,
     encoder: Encoder = None,
-    stream: Annotated[
-        bool | None,
-        Option(
-            "--stream/--no-stream",
-            help="Read weak documents, and predictions, from disk, or keep them in memory. Default: from disk if there "
-            "are more than 200,000.",
-        ),
-    ] = None,
+    stream: Stream = None,
     seed: Seed = 1,
     set_: Settings = None,
     json: Json = False,
@@ -63,7 +65,7 @@ def issues(
     from lacuner.review.next_round import describe_inputs
     from lacuner.review.prepare import prepare_review
     from lacuner.review.queue import make_review_folder
-    from lacuner.trainer.streaming import check_stream
+    from lacuner.trainer.streaming import can_stream, check_stream
     from lacuner.trainer.train import load_recipe_config
     from lacuner.training.run_folder import stored_identity
 
@@ -73,8 +75,9 @@ def issues(
     config = load_recipe_config(recipe, [role for role, paths in files.items() if paths], None, settings)
     if stream:
         check_stream(recipe)
-    storage = (False if signal == "aum" and not stream else stream, make_review_folder(run) / PREPARED)
-    weak_docs = read_weak(weak, inputs, recipe, storage, ordered=True)
+    in_memory = not can_stream(recipe) or (signal == "aum" and not stream)
+    storage = (False if in_memory else stream, make_review_folder(run) / PREPARED)
+    weak_docs = read_or_store(weak, "weak", inputs, storage, ordered=True)
     splits = Splits(weak_docs, dev=read_splits({"dev": files["dev"]}, inputs).get("dev"))
     entries = _gazetteer_entries(run, weak)
     origin = describe_inputs(weak, dev, [text for text in settings if text.startswith("encoder.")], inputs.arguments())
@@ -131,6 +134,7 @@ def sample(
     *,
     sentences: Annotated[int, Option(min=1, help="Number of sentences to draw.")] = 200,
     out: Annotated[Path | None, Option("--out", help="Folder of the sample. Default: RUN/sample.")] = None,
+    stream: Stream = None,
     seed: Seed = 1,
     json: Json = False,
     inputs: InputOptions,
@@ -140,20 +144,26 @@ def sample(
     For scores without a gold corpus: label the sentences in the browser with `lacuner review`; `lacuner evaluate RUN
     --reviewed` then estimates precision and recall. You may stop at any time. A sentence is a document of the corpus.
     """
+    import shutil
     from dataclasses import replace
 
+    from lacuner.atomic import TEMPORARY
+    from lacuner.corpus.stored import store_like
     from lacuner.models.storage import load
     from lacuner.review.build import number_equal_ids
-    from lacuner.review.queue import decision_log, save_queue
+    from lacuner.review.queue import decision_log, make_review_folder, save_queue
     from lacuner.review.sample import draw_sample
 
     folder = run / "sample" if out is None else out
     if decision_log(folder).path.exists():
         raise ConfigError("there is a sample with decisions in this folder: choose another --out", file=folder)
-    tagger, reader = load(run), CorpusReader(texts, inputs)
-    docs = number_equal_ids(reader)
-    reader.log_lost()
-    queue = draw_sample(docs, list(tagger.predict(docs)), sentences, labels=tagger.labels, seed=seed)
+    tagger, prepared = load(run), make_review_folder(folder) / TEMPORARY
+    try:
+        docs = number_equal_ids(read_or_store([texts], "", inputs, (stream, prepared), ordered=True))
+        predictions = store_like(docs, tagger.predict(docs), prepared / "predicted", ordered=True)
+        queue = draw_sample(docs, predictions, sentences, labels=tagger.labels, seed=seed)
+    finally:
+        shutil.rmtree(prepared, ignore_errors=True)
     save_queue(replace(queue, facts={**queue.facts, "run": str(run.resolve())}), folder)
     if json:
         print_json({"sample": str(folder), "sentences": len(queue.sentences), "documents": len(docs)})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Exit, Option
 
 from lacuner.cli.console import log
-from lacuner.cli.options import InputOptions
+from lacuner.cli.options import InputOptions, refuse_output_inside
 from lacuner.cli.sources import LabellingSources, SourceOptions
 from lacuner.corpus import write
 from lacuner.data import Document, Lost
@@ -146,6 +146,7 @@ def run_in_shards(job: Job, corpus: Path, out: Path, inputs: InputOptions, optio
     engine = open_engine(options.on or "", options.workers)
     if out.exists() and not out.is_dir():
         raise ConfigError("with --on, --out is a folder: this is a file", file=out)
+    refuse_output_inside(corpus, out)
     absolute = [path if is_url(path) else path.absolute() for path in (corpus, out)]
     source = Corpus(absolute[0], inputs.format, inputs.read_options())
     with _show_progress() as on_progress:

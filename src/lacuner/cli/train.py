@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from lacuner.cli.console import echo, log, print_json, print_table, read_splits, read_weak
+from lacuner.cli.console import echo, log, print_json, print_table, read_or_store, read_splits
 from lacuner.cli.options import (
     Dev,
     Encoder,
@@ -151,14 +151,15 @@ def _read_documents(
     storage: tuple[bool | None, Path],
 ) -> dict[str, Sequence[Document]]:
     """The documents of each role that has files; `storage` says whether weak ones are stored on disk, and where."""
-    from lacuner.trainer.streaming import check_stream
+    from lacuner.trainer.streaming import can_stream, check_stream
 
-    if storage[0]:
+    stream, folder = storage
+    if stream:
         check_stream(recipe)
     others = {role: paths for role, paths in files.items() if role != "weak"}
     splits: dict[str, Sequence[Document]] = {**read_splits(others, inputs, names)}
     if weak := files["weak"]:
-        splits["weak"] = read_weak(weak, inputs, recipe, storage, names)
+        splits["weak"] = read_or_store(weak, "weak", inputs, (stream if can_stream(recipe) else False, folder), names)
     return splits
 
 

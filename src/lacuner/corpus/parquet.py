@@ -144,8 +144,8 @@ def row_groups(file: CorpusFile) -> list[RowGroup] | None:
         starts = [min(_first_byte(group.column(i)) for i in range(group.num_columns)) for group in groups]
     except Exception as error:  # pyarrow raises errors of many types for a damaged file
         raise file.error(f"this is not a file that pyarrow can read ({type(error).__name__})") from error
-    stops = [*starts[1:], file.path.stat().st_size]
-    return [RowGroup(start, stop, group.num_rows) for start, stop, group in zip(starts, stops, groups, strict=True)]
+    stops = [*starts[1:], file.path.stat().st_size]  # one too many if there are no row groups
+    return [RowGroup(start, stop, group.num_rows) for start, stop, group in zip(starts, stops, groups, strict=False)]
 
 
 def _first_byte(column: Any) -> int:

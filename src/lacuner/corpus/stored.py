@@ -24,7 +24,7 @@ from lacuner.atomic import atomic_write, temporary_folder
 from lacuner.corpus.jsonl import as_line, document_from_line
 from lacuner.data import Document
 from lacuner.errors import CorpusError, explain_damage
-from lacuner.mapped import open_arrays, write_arrays
+from lacuner.mapped import INDEX, open_arrays, write_arrays
 from lacuner.processes import lock_folder
 
 RUN, RUN_BYTES = 50_000, 1 << 26
@@ -200,6 +200,7 @@ def store_documents(docs: Iterable[Document], folder: Path, identity: Any, order
             yield doc
 
     with lock_folder(folder), temporary_folder(folder) as runs:
+        (folder / INDEX).unlink(missing_ok=True)  # that of other documents: without it, the folder is not finished
         with atomic_write(folder / _DOCUMENTS, private=True) as stream:
             for line in map(_encode, collect_facts()) if ordered else _sorted_lines(collect_facts(), runs):
                 stream.write(line)
@@ -212,6 +213,18 @@ def store_documents(docs: Iterable[Document], folder: Path, identity: Any, order
     stored = open_documents(folder, identity)
     assert stored is not None
     return stored
+
+
+def store_like(
+    source: Sequence[Document], docs: Iterable[Document], folder: Path, ordered: bool = False
+) -> Sequence[Document]:
+    """Documents that are made from others: in a folder if those are stored (see `store_documents`), else in memory.
+
+    >>> weak = [Document("1", "Mara left")]
+    >>> store_like(weak, iter(weak), Path("unused")) == weak
+    True
+    """
+    return store_documents(docs, folder, source.key, ordered) if isinstance(source, StoredDocuments) else list(docs)
 
 
 def _is_complete(line: bytes) -> bool:

@@ -5,14 +5,16 @@ labeled completely becomes a complete document. All other labels stay as they ar
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.matching.terms import normalise_surface
 from lacuner.audit.issues import normalise_space
 from lacuner.corpus.intervals import SpanIndex
+from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Lost, sort_spans
 from lacuner.errors import CorpusError
 from lacuner.models.gazetteer import TaggerGazetteer
@@ -25,7 +27,8 @@ from lacuner.techniques.label_issues import count_unlabeled
 class Applied:
     """The corpus after the decisions, and what they changed."""
 
-    docs: list[Document]
+    docs: Sequence[Document]
+    """In the order of the corpus. Of documents on disk, only those with decisions are in memory."""
     lost: Lost = field(default_factory=Lost)
     """Labels that overlap a reviewed span and that no decision is about."""
     added: int = 0
@@ -53,10 +56,12 @@ def apply_decisions(docs: Iterable[Document], decisions: Iterable[Decision]) -> 
     (Span(start=9, end=13, label='PERSON', score=None, source='review'),)
     """
     named = number_equal_ids(docs)
-    by_id = {doc.id: doc for doc in named}
+    current = sorted(replay(decisions).current.values(), key=lambda pair: pair[0].number)
+    with_decisions = {edit.doc_id for _, edit in current}
+    by_id = {doc.id: doc for doc in named if doc.id in with_decisions}
     hashes = cache(lambda doc_id: text_hash(by_id[doc_id].text))
     edits: defaultdict[str, list[Edit]] = defaultdict(list)
-    for decision, edit in sorted(replay(decisions).current.values(), key=lambda pair: pair[0].number):
+    for decision, edit in current:
         doc = by_id.get(edit.doc_id)
         if doc is None or hashes(doc.id) != edit.text_hash:
             problem = "is not in this corpus" if doc is None else "has another text in this corpus"
@@ -66,8 +71,30 @@ def apply_decisions(docs: Iterable[Document], decisions: Iterable[Decision]) -> 
         if decision.action != "skip":
             edits[edit.doc_id].append(edit)
     result = Applied([])
-    result.docs = [_edit_document(doc, edits[doc.id], result) if doc.id in edits else doc for doc in named]
+    edited = {doc.id: _edit_document(doc, edits[doc.id], result) for doc in by_id.values() if doc.id in edits}
+    docs_now = _EditedDocuments(named, edited)
+    result.docs = docs_now if isinstance(named, StoredDocuments) else list(docs_now)
     return result
+
+
+@dataclass(frozen=True)
+class _EditedDocuments(Sequence[Document]):
+    """Documents, some of which are replaced by what they have become (`edited`, by id)."""
+
+    docs: Sequence[Document]
+    edited: Mapping[str, Document]
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self.edited.get(doc.id, doc) for doc in self.docs[at]]
+        [doc] = self[at : at + 1 or None]
+        return doc
+
+    def __iter__(self) -> Iterator[Document]:
+        return (self.edited.get(doc.id, doc) for doc in self.docs)
 
 
 def _edit_document(doc: Document, edits: Sequence[Edit], result: Applied) -> Document:

@@ -1,9 +1,10 @@
 """Build a review queue: evidence for each issue, and the sentences that are most useful to label completely."""
 
+import hashlib
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -15,7 +16,7 @@ from lacuner.annotate.matching.terms import normalise_surface
 from lacuner.audit.issues import LabelIssue, group_issues, new_issue, normalise_space
 from lacuner.corpus import words_of
 from lacuner.corpus.intervals import IntervalSet
-from lacuner.corpus.stored import StoredDocuments, store_documents
+from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents
 from lacuner.data import Document, Span, labels_of, sort_spans
 from lacuner.review.queue import ReviewQueue, Sentence, keep_documents, named_documents
 from lacuner.techniques.label_issues import count_unlabeled, find_unlabeled
@@ -40,22 +41,38 @@ def number_equal_ids(docs: Iterable[Document]) -> Sequence[Document]:
     ['7', '8', '7 (2)']
     """
     docs = docs if isinstance(docs, StoredDocuments) else list(docs)
-    ids = {doc.id for doc in docs}
-    if len(ids) == len(docs):
+    # 8 bytes per document: the ids themselves may need more memory than a stream of documents should
+    hashes = np.unique(np.fromiter((_hash_id(doc.id) for doc in docs), np.uint64, len(docs)))
+    if len(hashes) == len(docs):
         return docs
-    numbered = _number_ids(docs, ids)
+    numbered = _number_ids(docs, hashes)
     if isinstance(docs, StoredDocuments):
-        return store_documents(numbered, docs.folder / "numbered", docs.key, ordered=True)
+        folder = docs.folder / "numbered"
+        return open_documents(folder, docs.key) or store_documents(numbered, folder, docs.key, ordered=True)
     return list(numbered)
 
 
-def _number_ids(docs: Iterable[Document], ids: Collection[str]) -> Iterator[Document]:
-    seen: Counter[str] = Counter()
+def _number_ids(docs: Iterable[Document], hashes: np.ndarray) -> Iterator[Document]:
+    """`hashes` are those of all ids, sorted and distinct."""
+    latest = np.zeros(len(hashes), dtype=np.int64)
     for doc in docs:
-        seen[doc.id] += 1
-        while seen[doc.id] > 1 and f"{doc.id} ({seen[doc.id]})" in ids:
-            seen[doc.id] += 1
-        yield doc if seen[doc.id] == 1 else replace(doc, id=f"{doc.id} ({seen[doc.id]})")
+        place = int(np.searchsorted(hashes, _hash_id(doc.id)))
+        number = int(latest[place]) + 1
+        while number > 1 and _contains(hashes, _hash_id(f"{doc.id} ({number})")):
+            number += 1
+        latest[place] = number
+        yield doc if number == 1 else replace(doc, id=f"{doc.id} ({number})")
+
+
+def _hash_id(doc_id: str) -> np.uint64:
+    """A hash that is the same in every process. Should two ids share one, the second id gets a number, too."""
+    digest = hashlib.blake2b(doc_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def _contains(hashes: np.ndarray, wanted: np.uint64) -> bool:
+    place = int(np.searchsorted(hashes, wanted))
+    return place < len(hashes) and bool(hashes[place] == wanted)
 
 
 def build_queue(

@@ -11,7 +11,7 @@ small expected number of positive counts estimated from survey data".
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -42,7 +42,8 @@ def draw_sample(
     """A queue of `size` documents to label completely, drawn at random and stratified by the model's uncertainty.
 
     Documents have distinct ids. Any number of the first sentences is a stratified random sample as well, so a reviewer
-    may stop at any time. `labels`: entity types beside those of documents and predictions.
+    may stop at any time. `labels`: entity types beside those of documents and predictions. Of documents on disk, only
+    those that are drawn are kept in memory.
 
     >>> docs = [Document(str(n), "Mara left") for n in range(40)]
     >>> queue = draw_sample(docs, docs, 10)
@@ -51,33 +52,43 @@ def draw_sample(
     """
     if not docs:
         raise ConfigError("there are no documents to draw a sample from")
-    scores = np.array([_uncertainty(doc.spans) for doc in predictions])
-    strata = _stratify(scores, [bool(doc.spans) for doc in predictions])
+    scores, lengths = _measure(predictions, len(docs))
+    strata = _stratify(scores, lengths > 0)
     sizes = np.bincount(strata)
-    spans = np.bincount(strata, [1 + len(doc.spans) for doc in predictions])
+    spans = np.bincount(strata, 1 + lengths)
     # documents with many entities tell more, so they are drawn more often: half by number, half by content
     counts = _allocate(min(size, len(docs)), (sizes / sizes.sum() + spans / spans.sum()) / 2, sizes)
     rng = random.Random(seed)
     drawn: list[tuple[float, int]] = []
     for stratum, count in enumerate(counts.tolist()):
-        members = np.flatnonzero(strata == stratum).tolist()
-        chosen = rng.sample(members, count)
+        members = np.flatnonzero(strata == stratum)
+        chosen = members[rng.sample(range(len(members)), count)].tolist()
         drawn += [((rank + rng.random()) / count, number) for rank, number in enumerate(chosen)]
-    sentences = [
-        Sentence(docs[number].id, round(float(scores[number]), 6), predictions[number].spans, int(strata[number]))
-        for _, number in sorted(drawn)
-    ]
+    used: dict[str, Document] = {}
+    sentences = []
+    for _, number in sorted(drawn):
+        doc = docs[number]
+        used[doc.id] = doc
+        score = round(float(scores[number]), 6)
+        sentences.append(Sentence(doc.id, score, predictions[number].spans, int(strata[number])))
     facts = {"sample": {"strata": sizes.tolist(), "seed": seed, "documents": len(docs)}}
-    used = {docs[number].id: docs[number] for _, number in sorted(drawn)}
     types = sorted({*labels, *labels_of(docs), *labels_of(predictions)})
     return ReviewQueue((), used, tuple(sentences), tuple(types), facts)
+
+
+def _measure(predictions: Iterable[Document], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The uncertainty of each prediction, and its number of spans."""
+    scores, lengths = np.zeros(count), np.zeros(count, dtype=np.int64)
+    for number, doc in enumerate(predictions):
+        scores[number], lengths[number] = _uncertainty(doc.spans), len(doc.spans)
+    return scores, lengths
 
 
 def _uncertainty(spans: Sequence[Span]) -> float:
     return sum(4 * score * (1 - score) for score in (1.0 if span.score is None else span.score for span in spans))
 
 
-def _stratify(scores: np.ndarray, has_spans: Sequence[bool]) -> np.ndarray:
+def _stratify(scores: np.ndarray, has_spans: np.ndarray) -> np.ndarray:
     """The stratum of each document: no prediction, then equal shares by uncertainty; strata are never tiny."""
     strata = np.zeros(len(scores), dtype=int)
     predicted = np.flatnonzero(has_spans)

@@ -88,6 +88,8 @@ class ShardTask:
                     add_counts(counts, part)
                     yield from processed
 
+        # of another input; if this process is killed before it writes its own, the output must not seem to belong to it
+        record_file(folder, shard.name).unlink(missing_ok=True)
         with open_for_writing(output_file(folder, self.job, shard.name)) as path:
             unwritten = self.job.write(rows(), path)
         if failures:

@@ -83,7 +83,8 @@ def remove_folder(place: Path) -> None:
 
 def write_json(place: Path, value: Any, indent: int | None = None) -> None:
     """Write a value as JSON, equal values as equal bytes."""
-    write_file(place, (json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=True) + "\n").encode())
+    text = json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=True) + "\n"
+    write_file(place, text.encode("utf-8", "surrogatepass"))  # a file's name need not be Unicode
 
 
 def read_json(place: Path) -> Any:

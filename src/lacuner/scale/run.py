@@ -167,7 +167,8 @@ class ShardedRun:
         """List the documents that could not be converted."""
         path = self.out / "failed" / "unreadable.tsv"
         if failures:
-            write_file(path, "".join(["reason\n", *[f"{' '.join(str(e).split())}\n" for e in failures]]).encode())
+            lines = [f"{' '.join(str(error).split())}\n" for error in failures]
+            write_file(path, "".join(["reason\n", *lines]).encode("utf-8", "replace"))
         else:
             path.unlink(missing_ok=True)
 

@@ -179,13 +179,15 @@ def _is_blank(line: bytes, encoding: str, first: bool) -> bool:
 
 
 def _cut_parquet(file: CorpusFile, format: str, cutting: Cutting, names: Iterator[str]) -> Iterator[Shard]:
-    """Shards of whole row groups."""
+    """Shards of whole row groups, or of converted documents if a file cannot be cut."""
+    data_files = parquet.data_files(file) if file.path.is_dir() else [file]
+    groups_of = [parquet.row_groups(data_file) for data_file in data_files]
+    if None in groups_of:  # an Arrow file, or a compressed one; rows are numbered through all files
+        yield from _convert(file, format, cutting, names)
+        return
     first_row = 1
-    for data_file in parquet.data_files(file) if file.path.is_dir() else [file]:
-        groups = parquet.row_groups(data_file)
-        if groups is None:  # an Arrow file, or a compressed one
-            yield from _convert(file, format, cutting, names)
-            return
+    for data_file, groups in zip(data_files, groups_of, strict=True):
+        assert groups is not None
         first = 0
         while first < len(groups):
             stop, rows = first, 0

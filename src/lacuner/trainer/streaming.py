@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
+from lacuner import __version__
 from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents
 from lacuner.corpus.words import share_ranges
 from lacuner.data import Document
@@ -61,12 +62,12 @@ def keep_or_store(
     >>> keep_or_store(lambda: [Document("1", "Mara left")], Path("unused"), ["v1"], None, print)[0].id
     '1'
     """
-    identity = [*sources, "in order"] if ordered else list(sources)
+    identity = [__version__, *sources, *(["in order"] if ordered else [])]  # another version may read a file otherwise
     place = folder / hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
     def prepare() -> Sequence[Document]:
         if stream is not False and (stored := open_documents(place, identity)) is not None:
-            log(f"{len(stored):,} documents, prepared earlier, are read from {place} while training")
+            log(f"{len(stored):,} documents, prepared earlier, are read from {place}")
             return stored
         if stream is False:
             return list(share_ranges(read()))
@@ -74,7 +75,7 @@ def keep_or_store(
         first = [] if stream else list(share_ranges(islice(docs, LIMIT + 1)))
         if not stream and len(first) <= LIMIT:
             return first
-        log(f"preparing the documents in {place}, to read them from there while training (--no-stream: in memory)")
+        log(f"preparing the documents in {place}, to read them from there (--no-stream: in memory)")
         everything = chain(first, share_ranges(docs))
         stored = store_documents(everything if ordered else set_complete(everything, False), place, identity, ordered)
         log(f"{len(stored):,} documents are prepared")
