@@ -181,9 +181,8 @@ def format_stop_list(rows: Iterable[LintRow]) -> str:
     for row in rows:
         if row.stop:
             gold = "" if row.precision is None else f", right in {row.precision:.0%} of gold"
-            lines.append(
-                f"{row.surface}\t{row.matches:,} {'match' if row.matches == 1 else 'matches'}{gold}: {', '.join(row.reasons)}\n"
-            )
+            matches = "1 match" if row.matches == 1 else f"{row.matches:,} matches"
+            lines.append(f"{row.surface}\t{matches}{gold}: {', '.join(row.reasons)}\n")
     return "".join(lines)
 
 
