@@ -21,8 +21,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from lacuner.cli.main import COMMANDS, app
-from lacuner.cli.recipes import GROUPS, parse
-from lacuner.config import Config
+from lacuner.cli.recipes import GROUPS, group_settings, parse
 from lacuner.recipes import RECIPES
 
 BLANK = "\n\n"
@@ -87,10 +86,11 @@ def recipe_page(name: str) -> str:
     text = f"# {name}\n\n{summary[1]}\n"
     text += "".join(f"\n**{heading}.** {body[:1].upper() + body[1:]}\n" for heading, body in rest)
     text += f"\n```text\nlacuner train --recipe {name} " + " ".join(f"--{role} FILE" for role in module.NEEDS)
-    text += (
-        " --out RUN\n```\n\n## Settings\n\nSet them with `--set NAME=VALUE`, or in a TOML file (`--config FILE`).\n\n"
-    )
-    return text + table(("setting", "default", "meaning"), settings(module.Config()))
+    text += " --out RUN\n```\n\nSettings are changed with `--set NAME=VALUE`, or in a TOML file (`--config FILE`).\n"
+    for title, settings in group_settings(name, module.Config()).items():
+        rows = [(f"`{setting}`", f"`{default}`", description) for setting, default, description in settings]
+        text += f"\n## {title}\n\n" + table(("setting", "default", "meaning"), rows)
+    return text
 
 
 def sections(module: ModuleType) -> dict[str, str]:
@@ -98,20 +98,11 @@ def sections(module: ModuleType) -> dict[str, str]:
     return parse(inspect.getdoc(module) or "")
 
 
-def settings(config: Config, prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """Name, default and description of each setting."""
-    for name, field in type(config).model_fields.items():
-        value = getattr(config, name)
-        if isinstance(value, Config):
-            yield from settings(value, f"{prefix}{name}.")
-        else:
-            yield f"`{prefix}{name}`", f"`{value}`", field.description or ""
-
-
 def command_line() -> str:
     """The help of every command."""
     text = (
-        "# Command line\n\nEvery command that reports has `--json`. Exit status: 0 success, 2 wrong input, 1 others.\n"
+        "# Command line\n\nEvery command that reports has `--json`. Exit status: 0 for success, 2 for wrong input, 130 "
+        "after Ctrl-C, 143 after SIGTERM, 1 for anything else.\n"
     )
     for name in COMMANDS:
         shown = CliRunner().invoke(app, [*name.split(), "--help"], prog_name="lacuner", env={"COLUMNS": "100"})

@@ -13,8 +13,8 @@ from lacuner.config import Config
 from lacuner.errors import TrainingError
 
 MAX_MISSING = 0.1
-"""Up to this missing rate labels are treated as complete. With nothing missing `trust` is one point behind `ensemble`,
-at a fifth of the cost; with half missing, and a tuned threshold, it is two to seven points behind."""
+"""Up to this missing rate labels are treated as complete. With nothing missing `trust` is one point behind `ensemble`
+with its earlier, slower defaults; with half missing, and a tuned threshold, it is two to seven points behind."""
 MIN_PRECISION = 0.75
 """Below this precision wrong labels are the main problem. On Wikigold's own labels, half of them wrong, `roster` is
 best with MiniLM. With `tiny` it is level with `ensemble` there, two points above it on BC5CDR and seven below it on EC
@@ -105,7 +105,7 @@ def _advise_on_weak(data: DataProfile, pretrained: bool) -> tuple[str, tuple[str
         )
         return "trust", tuned, reason
     if data.weak_complete or (data.missing_rate is not None and data.missing_rate <= MAX_MISSING):
-        reason = "With few labels missing, `trust` is one F1 point behind `ensemble` at a fifth of the cost."
+        reason = "With few labels missing, `trust` was one F1 point behind `ensemble`; it takes about half the time."
         return "trust", tuned, reason
     reason = "In our benchmarks with missing labels, `ensemble` was at most 1.1 F1 points behind the best recipe"
     if data.missing_rate is None:

@@ -174,12 +174,15 @@ def format_stop_list(rows: Iterable[LintRow]) -> str:
 
     >>> format_stop_list([LintRow("Will", ("PER",), 9, ("a common word",), where=None, stop=True)])
     'Will\\t9 matches: a common word\\n'
+    >>> format_stop_list([LintRow("Grant", ("PER",), 1, ("a common word",), where=None, stop=True)])
+    'Grant\\t1 match: a common word\\n'
     """
     lines = []
     for row in rows:
         if row.stop:
             gold = "" if row.precision is None else f", right in {row.precision:.0%} of gold"
-            lines.append(f"{row.surface}\t{row.matches:,} matches{gold}: {', '.join(row.reasons)}\n")
+            matches = "1 match" if row.matches == 1 else f"{row.matches:,} matches"
+            lines.append(f"{row.surface}\t{matches}{gold}: {', '.join(row.reasons)}\n")
     return "".join(lines)
 
 

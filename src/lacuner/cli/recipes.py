@@ -60,14 +60,12 @@ def recipes(
     else:
         for heading, text in sections[name].items():
             echo(_wrap(f"{heading}: {text}", "    "))
-        from lacuner.training.config import RecipeConfig
-
-        config, shared = RECIPES[name].Config(), set(RecipeConfig.model_fields)
-        if own := [field for field in type(config).model_fields if field not in shared]:
-            echo(f"Settings of {name}:")
-            _print_settings(config, own)
-        echo("Settings:" if not own else "Settings that all recipes share:")
-        _print_settings(config, [field for field in type(config).model_fields if field in shared])
+        for title, settings in group_settings(name, RECIPES[name].Config()).items():
+            echo(f"{title}:")
+            for setting, default, description in settings:
+                echo(f"  {setting} = {default}")
+                if description:
+                    echo(_wrap("      " + description, "      "))
 
 
 def _print_list(recipes: Mapping[str, ModuleType], sections: Mapping[str, Mapping[str, str]]) -> None:
@@ -148,18 +146,31 @@ def parse(text: str) -> dict[str, str]:
     return sections
 
 
-def _print_settings(config: Config, names: Iterable[str], prefix: str = "") -> None:
-    """Print each of the settings that can have an effect with its default, and its description below."""
+def group_settings(recipe: str, config: Config) -> dict[str, list[tuple[str, object, str]]]:
+    """Name, default and description of the settings of a recipe that can have an effect, under two titles.
+
+    What is particular to the recipe comes before what all recipes share.
+    """
+    from lacuner.training.config import RecipeConfig
+
+    shared = {name: name in RecipeConfig.model_fields for name in type(config).model_fields}
+    titles = {f"Settings of {recipe}": False, "Settings that all recipes share": True}
+    groups = {
+        title: list(_list_settings(config, [name for name in shared if shared[name] == is_shared]))
+        for title, is_shared in titles.items()
+    }
+    return {title: settings for title, settings in groups.items() if settings}
+
+
+def _list_settings(config: Config, names: Iterable[str], prefix: str = "") -> Iterator[tuple[str, object, str]]:
     from lacuner.config import Config
 
     for name in names:
         field, value = type(config).model_fields[name], getattr(config, name)
         if isinstance(value, Config):
-            _print_settings(value, type(value).model_fields, f"{prefix}{name}.")
+            yield from _list_settings(value, type(value).model_fields, f"{prefix}{name}.")
         elif _can_take_effect(config, field):
-            echo(f"  {prefix}{name} = {value}")
-            if field.description:
-                echo(_wrap("      " + field.description, "      "))
+            yield f"{prefix}{name}", value, field.description or ""
 
 
 def _can_take_effect(config: Config, field: FieldInfo) -> bool:

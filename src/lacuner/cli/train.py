@@ -180,7 +180,7 @@ def _find_gazetteer(
         gazetteer = beside_labels
     gazetteer = gazetteer.rename_labels(names)
     size = f"{len(gazetteer):,} {'entry' if len(gazetteer) == 1 else 'entries'}"
-    log(f"the tagger also uses the gazetteer ({size}); `predict --no-gazetteer`: the model alone")
+    log(f"the tagger also uses the gazetteer ({size}); `predict --no-gazetteer` uses the model alone")
     return gazetteer
 
 
@@ -205,13 +205,13 @@ def _log_sidecars(weak: Iterable[Path]) -> None:
     for labels in weak:
         if (file := find_sidecar(labels)) is None:
             log(
-                f"{labels}: no gazetteer beside these labels, so the tagger will not use the one that made them; "
-                f"--dictionary names a gazetteer, or the file *{ENDING} that `annotate` wrote"
+                f"{labels}: no gazetteer beside these labels, so the tagger will not use one for them; if a gazetteer "
+                f"made them, name it with --dictionary (or the file *{ENDING} that `annotate` wrote)"
             )
             continue
         log(f"gazetteer: {file}")
         if has_changed(labels, file):
-            log(f"{labels} has changed since this gazetteer labeled it; --dictionary names another gazetteer")
+            log(f"{labels} has changed since this gazetteer labeled it; use --dictionary to name another gazetteer")
 
 
 def _print_comparison(comparison: Comparison) -> None:
@@ -283,12 +283,12 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
     if not learned:
         echo(
             "The model predicts hardly any of the labeled entities: it has not learned them. Train longer "
-            "(--set train.epochs=...) or with more labels; label_issues.jsonl should be ignored until then."
+            "(--set train.epochs=...) or with more labels; until then, ignore label_issues.jsonl."
         )
     elif missing < FEW_MISSING * issues.labels:
         echo(
-            "The model found almost no new mentions. Either few labels are missing, or it memorised the labeled names; "
-            "then pre-training on more text helps (`lacuner pretrain`)."
+            "The model found almost no new mentions. Either few labels are missing, or it has memorised the labeled "
+            "names; in that case, pre-training on more text helps (`lacuner pretrain`)."
         )
     worth_reviewing = sum(name.score >= WORTH_REVIEWING for name in names)
     if names:
@@ -305,7 +305,7 @@ def _print_issues(issues: LabelIssues, out: Path) -> None:
             text = " ".join(issue.document.text[span.start : span.end].split())
             score, model = _format_score(span.score), f"{span.label} [{text}]"
         echo(f"  {score}  {issue.span.label:<12} {context(issue)} (model: {model})")
-    echo(f"all mentions: {out / 'label_issues.jsonl'}")
+    echo(f"all label issues: {out / 'label_issues.jsonl'}")
     if names:
         echo(
             f"names as a gazetteer: {out / 'label_issues.tsv'} (delete wrong rows, then add it to `lacuner annotate` "

@@ -89,7 +89,7 @@ class Config(EntityRatioConfig, PresetConfig):
     positive: float = Field(10.0, gt=0)
     """Weight of labeled words (the paper's m)."""
     confident: float = Field(0.5, ge=0, le=1)
-    """Entity probability above which the voters take a word for part of an entity (the paper's eta)."""
+    """Mean entity probability of the voters above which a word counts as part of an entity (the paper's eta)."""
 
 
 def train(splits: Splits, config: Config, run: Run) -> Tagger:

@@ -102,7 +102,7 @@ class Config(RecipeConfig):
     try_rate: tuple[Annotated[float, Field(gt=0)], ...] = ()
     """Rates to try, one training run each; the best on dev is kept, and `rate` is ignored."""
     mu: Annotated[float, _WEIGHTED] = Field(2.0, ge=0)
-    """Preference of the weighted sampler for spans that do not look like entities."""
+    """Exponent of the weighted sampler: the higher, the more it prefers spans that do not look like entities."""
     temperature: Annotated[float, _WEIGHTED] = Field(1.0, gt=0)
     """Temperature of the weighted sampler, relative to `sqrt(epochs - epoch)`; the lower, the less random."""
     ablation: Ablation = Ablation()
