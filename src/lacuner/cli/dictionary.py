@@ -54,7 +54,8 @@ def build(
 ) -> None:
     """Build a gazetteer from a knowledge base.
 
-    Names and synonyms become entries, with their identifier, kind and language. What is filtered is counted.
+    Names and synonyms become entries, with their identifier, kind and language. Names that are left out are counted by
+    reason.
     """
     from lacuner.annotate.knowledge import KnowledgeFile, NameFilter, build_gazetteer
     from lacuner.annotate.knowledge.filters import DEFAULT_KINDS, read_common_words

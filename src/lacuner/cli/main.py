@@ -41,8 +41,8 @@ from lacuner.errors import ConfigError, LacunerError, ProcessLostError
 
 SECTIONS: dict[str, dict[str, Callable[..., None]]] = {
     "Weak labels": {
-        "dictionary build": dictionary.build,
         "annotate": annotate.annotate,
+        "dictionary build": dictionary.build,
     },
     "Training": {
         "recipes": recipes.recipes,
