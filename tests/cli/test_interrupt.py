@@ -77,7 +77,7 @@ def test_children_end_too(corpus: Path) -> None:
     with subprocess.Popen(command, cwd=corpus, env=env, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         first = next(line for line in process.stderr if "words/s" in line)
-        assert first.startswith("models/") and " of 4, " in first and first.endswith(" left in all\n")
+        assert first.startswith("models/") and " of 4, " in first and first.endswith(" left in total\n")
         children = children_of(process.pid)
         assert len(children) == 2
         process.send_signal(signal.SIGINT)

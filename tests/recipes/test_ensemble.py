@@ -114,7 +114,7 @@ def test_a_known_entity_ratio_replaces_the_estimates() -> None:
     for dev in (None, demo.dev):
         count = ensemble.estimate_missing_entities(Splits(weak=weak, dev=dev), config, None, log.append)
         assert count == pytest.approx(missing, rel=0.05)
-    assert log[0].startswith("ensemble: judging by the entity ratio, about ") and log[0] == log[1]
+    assert "entities are unlabeled, estimated from the entity ratio" in log[0] and log[0] == log[1]
     assert ensemble.estimate_missing_entities(Splits(weak=weak), ensemble.Config(), None, log.append) is None
     assert "entity_ratio" not in ensemble.Config().model_dump(), "runs of earlier versions stay the same runs"
 

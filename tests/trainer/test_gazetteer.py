@@ -61,7 +61,7 @@ def test_without_dev_gold_is_scored_by_models_that_were_not_trained_on_it(tmp_pa
     lines: list[str] = []
     result = run_with(24, lines)
     assert result.comparison is not None and any("each trained without a part of gold" in line for line in lines)
-    assert any(line.startswith("model 2 of 3: ") and line.endswith(" left in all") for line in lines)
+    assert any(line.startswith("model 2 of 3: ") and line.endswith(" left in total") for line in lines)
     assert [row.system for row in result.comparison.rows] == ["gazetteer alone", "model alone", "both"]
     assert {row.count.gold for row in result.comparison.rows} == {sum(len(doc.spans) for doc in DEMO.dev[:24])}
     assert not (tmp_path / "24" / "comparison").exists(), "the models of the comparison are not kept"

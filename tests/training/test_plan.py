@@ -28,11 +28,11 @@ def report(stage: str, done: int, epochs: int, seconds: float | None) -> EpochRe
 def test_stages_without_measured_epochs_are_like_the_others() -> None:
     plan = Plan({"a": 4, "b": 2, "c": 10})
     plan.record(report("a", 1, 4, 10))
-    assert plan.describe("a") == "stage 1 of 3, 2:30 left in all"
+    assert plan.describe("a") == "stage 1 of 3, 2:30 left in total"
     plan.record(report("b", 1, 2, 30))  # `a` was stopped early
     assert plan.seconds_left() == 30 + 10 * 20
     plan.record(report("c", 10, 10, 1))
-    assert plan.describe("c") == "stage 3 of 3, 0:00 left in all"
+    assert plan.describe("c") == "stage 3 of 3, 0:00 left in total"
 
 
 def test_parallel_stages_share_the_time() -> None:
@@ -53,18 +53,18 @@ def test_models_for_a_comparison_are_trained_after_this_one() -> None:
     plan = Plan({"a": 4, "b": 2})
     plan.repetitions = 3
     plan.record(report("a", 1, 4, 10))
-    assert plan.describe("a") == "stage 1 of 2, 3:50 left in all"
+    assert plan.describe("a") == "stage 1 of 2, 3:50 left in total"
     alone = Plan({"train": 2})
     alone.repetitions = 1
     alone.record(report("train", 1, 2, 10))
-    assert alone.describe("train") == "0:30 left in all"
+    assert alone.describe("train") == "0:30 left in total"
 
 
 def test_a_recipe_within_a_recipe_puts_its_stages_first() -> None:
     plan = Plan({"finetune": 4})
     plan.add({"early": 2, "student": 2}, {})
     plan.record(report("early", 1, 2, 60))
-    assert plan.describe("early") == "stage 1 of 3, 7:00 left in all"
+    assert plan.describe("early") == "stage 1 of 3, 7:00 left in total"
 
 
 def test_one_stage_and_none(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_resumed_run_counts_what_is_trained(tmp_path: Path) -> None:
     (tmp_path / "stages" / "c" / "state.json").write_text("[]")
     run.plan({"a": 10, "b": 10, "c": 10})
     run.log_epoch(report("b", 7, 10, 2))
-    assert lines == ["loss 0.5  stage 2 of 3, 0:26 left in all"]
+    assert lines == ["loss 0.5  stage 2 of 3, 0:26 left in total"]
 
 
 def test_other_lines_of_a_child_process_are_no_reports() -> None:
@@ -130,7 +130,7 @@ def test_recipes_plan_what_they_train(recipe: str, tmp_path: Path, monkeypatch: 
     config = load_config(RECIPES[recipe].Config, settings=settings)
     train(recipe, Splits(weak=WEAK, gold=GOLD, dev=DEV), tmp_path / "run", config, log=lines.append)
     lines = [line for line in lines if "words/s" in line]
-    assert lines[-1].endswith("0:00 left in all" if recipe in SETTINGS else "  0:00 left")
+    assert lines[-1].endswith("0:00 left in total" if recipe in SETTINGS else "  0:00 left")
     if recipe in SETTINGS:
         positions = [re.findall(r"  stage (\d+) of (\d+), ", line)[0] for line in lines]
         numbers = [int(number) for number, _ in positions]

@@ -147,9 +147,9 @@ def estimate_missing_entities(
         missing, source = missing_entities(splits) if config.scale else None, "dev"
     elif point is not None:
         missing, source = point.missing, "hidden names"
-        details = f"; at threshold {point.threshold:.2f} a member finds {100 * point.recall:.0f} % of them"
+        details = f"; a member finds {100 * point.recall:.0f} % of these at threshold {point.threshold:.2f}"
     if missing is not None:
-        log(f"ensemble: judging by {source}, about {missing:,.0f} entities are unlabeled{details}")
+        log(f"ensemble: about {missing:,.0f} entities are unlabeled, estimated from {source}{details}")
     return missing
 
 

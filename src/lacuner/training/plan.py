@@ -41,7 +41,7 @@ class _StageTimes:
     epochs: int
     done: int
     measured: int = 0
-    """Number of epochs that took `seconds` in all."""
+    """Number of epochs that took `seconds` in total."""
     seconds: float = 0.0
 
 
@@ -51,7 +51,7 @@ class Plan:
     >>> plan = Plan({"models/1": 10, "models/2": 10, "train": 20}, done={"models/1": 10})
     >>> plan.record(EpochReport("models/2", "", done=4, epochs=10, seconds=3.0))
     >>> plan.describe("models/2")
-    'stage 2 of 3, 1:18 left in all'
+    'stage 2 of 3, 1:18 left in total'
     """
 
     def __init__(self, epochs: Mapping[str, int] | None = None, done: Mapping[str, int] | None = None) -> None:
@@ -95,8 +95,8 @@ class Plan:
         names = list(self._stages)
         position = [f"stage {names.index(stage) + 1} of {len(names)}"] if len(names) > 1 else []
         seconds = self.seconds_left()
-        in_all = " in all" if position or self.repetitions else ""
-        left = [] if seconds is None else [f"{format_time(seconds)} left{in_all}"]
+        in_total = " in total" if position or self.repetitions else ""
+        left = [] if seconds is None else [f"{format_time(seconds)} left{in_total}"]
         return ", ".join(position + left)
 
     def seconds_left(self) -> float | None:
