@@ -18,7 +18,7 @@ import numpy as np
 
 from lacuner.audit.issues import LABEL_PRECISION, normalise_space
 from lacuner.config import Config, load_config, string_setting
-from lacuner.corpus.stored import StoredDocuments, store_like
+from lacuner.corpus.stored import store_like, take_documents
 from lacuner.data import Document, Splits
 from lacuner.errors import ConfigError
 from lacuner.evaluate.calibration import SpanCalibration, calibrate_spans
@@ -101,7 +101,7 @@ def cross_fit(
     for fold in range(folds):
         log(f"cross-fitting: model {fold + 1} of {folds}")
         out, hidden = folder / str(fold), fold % FOLDS
-        others, own = _choose(docs, fold_of != fold), _choose(docs, fold_of == fold)
+        others, own = (take_documents(docs, np.flatnonzero(mask)) for mask in (fold_of != fold, fold_of == fold))
         visible = keep(set_complete(hide_entries(others, hidden), False), out / PREPARED)
         tagger = train(options.recipe, Splits(visible, None, splits.dev), out, config, options.seed, log).tagger
         predictions.append(keep(predict_candidates(tagger, own), out / PREDICTED, ordered=True))
@@ -124,12 +124,6 @@ def cross_fit(
     for fold in range(folds):
         shutil.rmtree(folder / str(fold) / PREDICTED, ignore_errors=True)
     return CrossFit(in_order, calibration, calibrated_on if calibration else "nothing")
-
-
-def _choose(docs: Sequence[Document], chosen: np.ndarray) -> Sequence[Document]:
-    """The documents that a mask `[documents]` marks."""
-    numbers = np.flatnonzero(chosen)
-    return docs.take(numbers) if isinstance(docs, StoredDocuments) else [docs[number] for number in numbers.tolist()]
 
 
 def options_config(options: CrossFitOptions) -> Config:

@@ -143,6 +143,15 @@ def treat_as_complete(docs: Sequence[Document]) -> Sequence[Document]:
     return [replace(doc, complete=True) for doc in docs]
 
 
+def take_documents(docs: Sequence[Document], places: np.ndarray) -> Sequence[Document]:
+    """The documents at some places.
+
+    >>> [doc.id for doc in take_documents([Document("1", "Mara left"), Document("2", "Teel came")], np.array([1]))]
+    ['2']
+    """
+    return docs.take(places) if isinstance(docs, StoredDocuments) else [docs[place] for place in places.tolist()]
+
+
 def join_documents(front: Sequence[Document], docs: Sequence[Document]) -> Sequence[Document]:
     """Documents in memory, followed by others, which may be stored.
 

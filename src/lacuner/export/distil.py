@@ -24,7 +24,13 @@ import torch
 from torch import Tensor
 
 from lacuner.config import Config
-from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents, treat_as_complete
+from lacuner.corpus.stored import (
+    StoredDocuments,
+    open_documents,
+    store_documents,
+    take_documents,
+    treat_as_complete,
+)
 from lacuner.data import Document, Lost, remove_labels
 from lacuner.errors import ConfigError
 from lacuner.evaluate.scores import Count, count_exact
@@ -111,26 +117,20 @@ def distil(
     with run.locked():
         held_out = np.zeros(len(texts), dtype=bool)
         held_out[: HELD_OUT_EVERY * MAX_HELD_OUT : HELD_OUT_EVERY] = True
-        predicted = Tagger(source.model).predict(_select(texts, held_out))
+        predicted = Tagger(source.model).predict(take_documents(texts, np.flatnonzero(held_out)))
         reference = [replace(doc, complete=True) for doc in predicted]
         if run.finished:
             log("this run is already finished")
             tagger = load(run.model_folder)
             assert isinstance(tagger, Tagger)
         else:
-            kept = _select(texts, ~held_out)
+            kept = take_documents(texts, np.flatnonzero(~held_out))
             tagger = Tagger(_train(source.model, kept, gold or reference, config, run), source.gazetteer)
             save(tagger, run.model_folder)
         agreement = count_exact(reference, list(Tagger(tagger.model).predict(reference)))
         if not run.finished:
             run.finish({"labels": list(tagger.labels), "agreement": {"f1": agreement.f1, "documents": len(reference)}})
     return Distilled(tagger, run, agreement)
-
-
-def _select(docs: Sequence[Document], chosen: np.ndarray) -> Sequence[Document]:
-    """The documents that a mask marks."""
-    places = np.flatnonzero(chosen)
-    return docs.take(places) if isinstance(docs, StoredDocuments) else [docs[place] for place in places.tolist()]
 
 
 def _train(teacher: Model, docs: Sequence[Document], dev: Sequence[Document], config: DistilConfig, run: Run) -> Model:

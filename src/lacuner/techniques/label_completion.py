@@ -15,7 +15,7 @@ import torch
 from lacuner.atomic import atomic_write, write_json
 from lacuner.corpus.intervals import IntervalSet
 from lacuner.corpus.jsonl import as_line
-from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents
+from lacuner.corpus.stored import StoredDocuments, open_documents, store_documents, take_documents
 from lacuner.corpus.words import flatten, to_words, words_of
 from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.evaluate.calibration import Calibration
@@ -101,12 +101,10 @@ def complete_weak(
     if isinstance(weak, StoredDocuments):
         identity = hashlib.sha256(json.dumps([*key, weak.key, broken, sure]).encode()).hexdigest()
         docs: Sequence[Document] = _store(complete_parts(), weak.folder / f"completed-{identity[:16]}", identity)
-        kept = np.concatenate([part.kept for part in parts])
-        kept_weak: Sequence[Document] = weak.take(kept)
     else:
         docs = list(complete_parts())
-        kept = np.concatenate([part.kept for part in parts])
-        kept_weak = [weak[i] for i in kept]
+    kept = np.concatenate([part.kept for part in parts])
+    kept_weak = take_documents(weak, kept)
     scores, shares = (np.concatenate([getattr(p, name) for p in parts]) for name in ("scores", "labeled_share"))
     counts = sum((part.counts for part in parts), Counter[str]())
     return Completion(docs, kept_weak, _add_counts([p.pseudo for p in parts]), scores, shares, counts, kept)
