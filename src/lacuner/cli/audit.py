@@ -15,6 +15,7 @@ from lacuner.cli.options import (
     Gold,
     InputOptions,
     Json,
+    LabelPrecision,
     Seed,
     Settings,
     parse_location,
@@ -106,9 +107,7 @@ def labels(
         Option("--out", metavar="FOLDER", parser=parse_location, help="Output folder; the same command continues it."),
     ],
     *,
-    label_precision: Annotated[
-        float, Option(min=0.01, max=0.99, help="Share of the labels that are right, by your estimate.")
-    ] = 0.9,
+    label_precision: LabelPrecision = 0.9,
     min_score: Annotated[float, Option(min=0, max=1, help="Minimum score of the issues to list.")] = 0.5,
     json: Json = False,
     shards: ShardOptions,

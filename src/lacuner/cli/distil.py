@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.console import CorpusReader, echo, hash_corpus, log, print_json, read_splits
-from lacuner.cli.options import Dev, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
+from lacuner.cli.options import Cache, Dev, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile, Stream
 from lacuner.data import Document, remove_labels
 from lacuner.errors import ConfigError
 
@@ -26,17 +26,8 @@ def distil(
         Option(help="Head of the student. Default: that of the teacher; for a CRF, token."),
     ] = None,
     dev: Dev = None,
-    stream: Annotated[
-        bool | None,
-        Option(
-            "--stream/--no-stream",
-            help="Read the texts from disk while training, or keep them in memory. Default: from disk if there are "
-            "more than 200,000.",
-        ),
-    ] = None,
-    cache: Annotated[
-        Path | None, Option(metavar="DIR", help="Folder for texts prepared on disk. Default: OUT/prepared.")
-    ] = None,
+    stream: Stream = None,
+    cache: Cache = None,
     seed: Seed = 1,
     config: SettingsFile = None,
     set_: Settings = None,

@@ -45,9 +45,16 @@ Stream = Annotated[
     bool | None,
     Option(
         "--stream/--no-stream",
-        help="Read documents, and predictions, from disk, or keep them in memory. Default: from disk if there are more "
+        help="Read documents from disk as they are used, or keep them in memory. Default: from disk if there are more "
         "than 200,000.",
     ),
+]
+Cache = Annotated[
+    Path | None, Option("--cache", metavar="DIR", help="Folder for documents prepared on disk. Default: OUT/prepared.")
+]
+LabelPrecision = Annotated[
+    float,
+    Option("--label-precision", min=0.01, max=0.99, help="Share of the labels that are right, by your estimate."),
 ]
 RunFolder = Annotated[Path, Option("--out", help="Run folder. The same command resumes an unfinished run.")]
 SettingsFile = Annotated[Path | None, Option("--config", help="TOML file with settings.")]

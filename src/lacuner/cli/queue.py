@@ -18,7 +18,7 @@ from lacuner.cli.console import (
     read_or_store,
     read_splits,
 )
-from lacuner.cli.options import Dev, Encoder, FormatName, InputOptions, Json, Seed, Settings, Stream
+from lacuner.cli.options import Dev, Encoder, FormatName, InputOptions, Json, LabelPrecision, Seed, Settings, Stream
 from lacuner.data import Splits
 from lacuner.errors import ConfigError
 
@@ -44,9 +44,7 @@ def issues(
     ] = "cross-fitted",
     folds: Annotated[int, Option(help="Number of models; none predicts a document that it was trained on.")] = 3,
     recipe: Annotated[str, Option(help="Recipe that the models are trained with.")] = "negative_sampling",
-    label_precision: Annotated[
-        float, Option(min=0.01, max=0.99, help="Share of the labels that are right, by your estimate.")
-    ] = 0.9,
+    label_precision: LabelPrecision = 0.9,
     encoder: Encoder = None,
     stream: Stream = None,
     seed: Seed = 1,

@@ -12,6 +12,7 @@ from typer import Option
 
 from lacuner.cli.console import echo, log, print_json, print_table, read_or_store, read_splits
 from lacuner.cli.options import (
+    Cache,
     Dev,
     Encoder,
     InputOptions,
@@ -21,6 +22,7 @@ from lacuner.cli.options import (
     Seed,
     Settings,
     SettingsFile,
+    Stream,
     parse_pairs,
 )
 from lacuner.data import Document, Splits
@@ -71,17 +73,8 @@ def train(
     from_: Annotated[
         Path | None, Option("--from", metavar="RUN", help="Run whose model the recipe `finetune` continues.")
     ] = None,
-    stream: Annotated[
-        bool | None,
-        Option(
-            "--stream/--no-stream",
-            help="Read weak documents from disk while training, or keep them in memory. Default: from disk if there "
-            "are more than 200,000.",
-        ),
-    ] = None,
-    cache: Annotated[
-        Path | None, Option(metavar="DIR", help="Folder for documents prepared on disk. Default: OUT/prepared.")
-    ] = None,
+    stream: Stream = None,
+    cache: Cache = None,
     on: On = "processes",
     seed: Seed = 1,
     config: SettingsFile = None,
