@@ -50,6 +50,29 @@ def test_a_cache_serves_several_runs(run: Run, tmp_path: Path) -> None:
     assert "prepared earlier" not in done.stderr and len(list((tmp_path / "cache").iterdir())) == 2
 
 
+def test_what_was_prepared_from_files_with_other_names_is_not_used(run: Run, tmp_path: Path) -> None:
+    """Ids have the names of a folder's files, and an ending may decide the format."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.jsonl").write_bytes((tmp_path / "weak.jsonl").read_bytes())
+    command = [
+        "train",
+        "--encoder",
+        "tiny",
+        "--set",
+        "train.epochs=1",
+        "--recipe",
+        "trust",
+        "--stream",
+        "--cache",
+        "cache",
+    ]
+    for name in ("a", "b"):
+        done = run(*command, "--weak", name, "--out", f"run-{name}")
+        assert "prepared earlier" not in done.stderr
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
 def test_large_corpora_are_streamed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "LIMIT", 39)
     assert "40 documents are prepared" in run(*COMMON, "--recipe", "trust", "--out", "run").stderr

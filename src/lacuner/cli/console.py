@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import sys
 import time
@@ -209,7 +210,7 @@ def read_or_store(
     read = partial(_read, files, role, inputs, names)
     if stream is False:
         return list(share_ranges(read()))
-    sources = [hash_corpus(path, inputs) for path in files]
+    sources = [hash_corpus(path, inputs, names=True) for path in files]
     settings = [f"{old}={new}" for old, new in sorted((names or {}).items())]
     return keep_or_store(read, folder, [*sources, *settings], stream, log, ordered=ordered)
 
@@ -225,12 +226,17 @@ def _read(
         reader.log_lost(role)
 
 
-def hash_corpus(path: Path, inputs: InputOptions) -> str:
-    """Hash of a file, or of all files of a folder, and of the options that decide how they are read."""
+def hash_corpus(path: Path, inputs: InputOptions, *, names: bool = False) -> str:
+    """Hash of a file, or of all files of a folder, and of the options that decide how they are read.
+
+    With `names`, of these too: a format may be chosen by the ending of a file, and ids are made from names in a folder.
+    """
     digest = hashlib.sha256(" ".join(inputs.arguments()).encode())
     try:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():
+                if names:
+                    digest.update(os.fsencode(file.relative_to(path) if path.is_dir() else "".join(file.suffixes)))
                 with file.open("rb") as stream:
                     digest.update(hashlib.file_digest(stream, "sha256").digest())
     except OSError as error:

@@ -67,7 +67,7 @@ def distil(
             reader.log_lost("text")
 
     # documents of `train`, with their labels, may be prepared in the same folder
-    sources = [] if stream is False else ["texts", *(hash_corpus(path, inputs) for path in text)]
+    sources = [] if stream is False else ["texts", *(hash_corpus(path, inputs, names=True) for path in text)]
     texts = keep_or_store(read_texts, cache or out / "prepared", sources, stream, log)
     gold = read_splits({"dev": [dev] if dev else None}, inputs).get("dev")
     result = distil_run(run, texts, out, student, dev=gold, seed=seed, log=log)
