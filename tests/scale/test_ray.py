@@ -15,6 +15,7 @@ import pytest
 
 from lacuner.corpus import write
 from lacuner.errors import ConfigError
+from lacuner.models.storage import save
 from lacuner.processes import Request
 from lacuner.scale.engines import ProcessEngine, open_engine, open_launcher
 from lacuner.scale.ray_engine import ENVIRONMENT, RayEngine, connect
@@ -24,6 +25,7 @@ from tests.bench.conftest import SMALL
 from tests.cli.conftest import Run
 from tests.conftest import ROOT
 from tests.demo_corpus import demo_corpus
+from tests.export.conftest import make_tagger
 from tests.scale.runs import PROGRAM, TEXTS, files, new_run, start_run
 from tests.scale.word_count import WordCount
 
@@ -145,6 +147,18 @@ def test_child_processes_on_the_cluster(cluster: Any, tmp_path: Path, capsys: py
     assert set(lines) == {f"request {number} with 1 threads" for number in range(3)}
     assert (tmp_path / "killed").exists()
     assert not capsys.readouterr().out, "standard output is for results"
+
+
+@pytest.mark.slow
+def test_predictions_and_label_issues_have_the_same_bytes(cluster: Any, tmp_path: Path, run: Run) -> None:
+    save(make_tagger("span"), tmp_path / "run")
+    write(demo_corpus().train[:40], tmp_path / "weak.jsonl")
+    for command in ("predict", "audit labels"):
+        options = (*command.split(), "run", "weak.jsonl", "--shard-size", "9", "--out")
+        run(*options, f"{command} here", "--on", "processes", "--workers", "1")
+        run(*options, f"{command} there", "--on", "ray")
+        here, there = files(tmp_path / f"{command} here"), files(tmp_path / f"{command} there")
+        assert here == there and len(here) == 12, "five shards with a record each, manifest and summary"
 
 
 @pytest.mark.slow
