@@ -17,6 +17,7 @@ from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.options import InputOptions
 from lacuner.corpus.formats import choose_format, read_file
 from lacuner.corpus.reader import CorpusFile, raise_error
+from lacuner.corpus.streams import Input
 from lacuner.corpus.words import share_ranges
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError, CorpusError
@@ -202,17 +203,22 @@ def read_or_store(
     """
     from lacuner.trainer.streaming import keep_or_store
 
-    stream, folder = storage
-    if STANDARD_STREAM in files:
-        if stream:
-            raise ConfigError("--stream needs files: standard input cannot be read twice")
-        stream = False
+    stream, folder = check_pipes(files, storage[0]), storage[1]
     read = partial(_read, files, role, inputs, names)
     if stream is False:
         return list(share_ranges(read()))
     sources = [hash_corpus(path, inputs, names=True) for path in files]
     settings = [f"{old}={new}" for old, new in sorted((names or {}).items())]
     return keep_or_store(read, folder, [*sources, *settings], stream, log, ordered=ordered)
+
+
+def check_pipes(files: Iterable[Path], stream: bool | None) -> bool | None:
+    """`stream` for these files: pipes are kept in memory, because what is stored is found by the hash of the files."""
+    if not any(path == STANDARD_STREAM or (path.exists() and Input(path).is_pipe) for path in files):
+        return stream
+    if stream:
+        raise ConfigError("--stream needs files: standard input, or a pipe, cannot be read twice")
+    return False
 
 
 def _read(
