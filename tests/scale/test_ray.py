@@ -100,7 +100,7 @@ def test_no_cluster_there(corpus: Path, monkeypatch: pytest.MonkeyPatch, message
 
 
 def test_a_server_for_the_client_that_crashes_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It did in one of four runs of `test_through_the_client_server` (ray-project/ray#63202)."""
+    """It did in one of five runs of `test_through_the_client_server` (ray-project/ray#63202)."""
     attempts: list[str] = []
 
     def crash(address: str, **_: object) -> None:
