@@ -13,7 +13,8 @@ import pytest
 from tests.conftest import ROOT
 
 WRITING = (
-    *("convert", "check", "dictionary build", "annotate", "noise corrupt", "predict", "apply", "audit sample"),
+    *("convert", "check", "dictionary build", "annotate", "noise corrupt", "predict"),
+    *("apply", "apply from disk", "audit sample", "audit sample from disk"),
     *(
         "audit export",
         "audit import",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from hashlib import sha256
 from pathlib import Path
 
@@ -50,6 +52,29 @@ def test_a_cache_serves_several_runs(run: Run, tmp_path: Path) -> None:
     assert "prepared earlier" not in done.stderr and len(list((tmp_path / "cache").iterdir())) == 2
 
 
+def test_what_was_prepared_from_files_with_other_names_is_not_used(run: Run, tmp_path: Path) -> None:
+    """Ids have the names of a folder's files, and an ending may decide the format."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.jsonl").write_bytes((tmp_path / "weak.jsonl").read_bytes())
+    command = [
+        "train",
+        "--encoder",
+        "tiny",
+        "--set",
+        "train.epochs=1",
+        "--recipe",
+        "trust",
+        "--stream",
+        "--cache",
+        "cache",
+    ]
+    for name in ("a", "b"):
+        done = run(*command, "--weak", name, "--out", f"run-{name}")
+        assert "prepared earlier" not in done.stderr
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
 def test_large_corpora_are_streamed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "LIMIT", 39)
     assert "40 documents are prepared" in run(*COMMON, "--recipe", "trust", "--out", "run").stderr
@@ -62,6 +87,21 @@ def test_what_cannot_be_streamed(run: Run) -> None:
     assert "recipe `partial` needs its documents in memory: leave out --stream, or choose one of trust" in done.stderr
     done = run("train", "--weak", "-", "--recipe", "trust", "--stream", "--out", "run", status=2)
     assert "--stream needs files" in done.stderr
+
+
+def test_a_pipe_stays_in_memory(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its documents were stored under the hash of nothing, where the next pipe would have found them."""
+    monkeypatch.setattr(streaming, "LIMIT", 3)
+    os.mkfifo(tmp_path / "pipe")
+    assert (
+        "--stream needs files"
+        in run(*COMMON, "--weak", "pipe", "--recipe", "trust", "--stream", "--out", "a", status=2)[1]
+    )
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes((tmp_path / "weak.jsonl").read_bytes()))
+    writer.start()
+    options = ["train", "--weak", "pipe", *COMMON[3:], "--recipe", "trust", "--format", "jsonl"]
+    assert "prepar" not in run(*options, "--out", "run").stderr
+    writer.join()
 
 
 def test_a_preparation_that_fails_leaves_a_folder_that_can_be_used(run: Run, tmp_path: Path) -> None:

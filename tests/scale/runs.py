@@ -42,10 +42,10 @@ ShardedRun(job, Corpus(Path(corpus)), Path(out), 3).run(open_engine(engine, 2))
 """
 
 
-def start_run(corpus: Path, out: Path, engine: str) -> subprocess.Popen[bytes]:
+def start_run(corpus: Path, out: Path, engine: str, program: str = PROGRAM) -> subprocess.Popen[bytes]:
     """Start a run in a process of its own, and wait until a shard is finished and others are not."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(corpus), str(out), engine], env=env)
+    process = subprocess.Popen([sys.executable, "-c", program, str(corpus), str(out), engine], env=env)
     while process.poll() is None and not list((out / "records").glob("0*.json")):
         time.sleep(0.02)
     return process

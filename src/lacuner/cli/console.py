@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import sys
 import time
@@ -16,6 +17,7 @@ from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.options import InputOptions
 from lacuner.corpus.formats import choose_format, read_file
 from lacuner.corpus.reader import CorpusFile, raise_error
+from lacuner.corpus.streams import Input
 from lacuner.corpus.words import share_ranges
 from lacuner.data import Document, Lost
 from lacuner.errors import ConfigError, CorpusError
@@ -201,17 +203,22 @@ def read_or_store(
     """
     from lacuner.trainer.streaming import keep_or_store
 
-    stream, folder = storage
-    if STANDARD_STREAM in files:
-        if stream:
-            raise ConfigError("--stream needs files: standard input cannot be read twice")
-        stream = False
+    stream, folder = check_pipes(files, storage[0]), storage[1]
     read = partial(_read, files, role, inputs, names)
     if stream is False:
         return list(share_ranges(read()))
-    sources = [hash_corpus(path, inputs) for path in files]
+    sources = [hash_corpus(path, inputs, names=True) for path in files]
     settings = [f"{old}={new}" for old, new in sorted((names or {}).items())]
     return keep_or_store(read, folder, [*sources, *settings], stream, log, ordered=ordered)
+
+
+def check_pipes(files: Iterable[Path], stream: bool | None) -> bool | None:
+    """`stream` for these files: pipes are kept in memory, because what is stored is found by the hash of the files."""
+    if not any(path == STANDARD_STREAM or (path.exists() and Input(path).is_pipe) for path in files):
+        return stream
+    if stream:
+        raise ConfigError("--stream needs files: standard input, or a pipe, cannot be read twice")
+    return False
 
 
 def _read(
@@ -225,12 +232,17 @@ def _read(
         reader.log_lost(role)
 
 
-def hash_corpus(path: Path, inputs: InputOptions) -> str:
-    """Hash of a file, or of all files of a folder, and of the options that decide how they are read."""
+def hash_corpus(path: Path, inputs: InputOptions, *, names: bool = False) -> str:
+    """Hash of a file, or of all files of a folder, and of the options that decide how they are read.
+
+    With `names`, of these too: a format may be chosen by the ending of a file, and ids are made from names in a folder.
+    """
     digest = hashlib.sha256(" ".join(inputs.arguments()).encode())
     try:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():
+                if names:
+                    digest.update(os.fsencode(file.relative_to(path) if path.is_dir() else "".join(file.suffixes)))
                 with file.open("rb") as stream:
                     digest.update(hashlib.file_digest(stream, "sha256").digest())
     except OSError as error:

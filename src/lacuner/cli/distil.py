@@ -6,11 +6,9 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from lacuner.atomic import STANDARD_STREAM
-from lacuner.cli.console import CorpusReader, echo, hash_corpus, log, print_json, read_splits
+from lacuner.cli.console import CorpusReader, check_pipes, echo, hash_corpus, log, print_json, read_splits
 from lacuner.cli.options import Cache, Dev, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile, Stream
 from lacuner.data import Document, remove_labels
-from lacuner.errors import ConfigError
 
 
 def distil(
@@ -46,10 +44,7 @@ def distil(
     settings = [*(set_ or []), *string_setting("encoder.name", to), *string_setting("head", head)]
     student = load_config(DistilConfig, config, settings)
 
-    if STANDARD_STREAM in text:
-        if stream:
-            raise ConfigError("--stream needs files: standard input cannot be read again when a run resumes")
-        stream = False
+    stream = check_pipes(text, stream)
 
     def read_texts() -> Iterator[Document]:
         for path in text:
@@ -58,7 +53,7 @@ def distil(
             reader.log_lost("text")
 
     # documents of `train`, with their labels, may be prepared in the same folder
-    sources = [] if stream is False else ["texts", *(hash_corpus(path, inputs) for path in text)]
+    sources = [] if stream is False else ["texts", *(hash_corpus(path, inputs, names=True) for path in text)]
     texts = keep_or_store(read_texts, cache or out / "prepared", sources, stream, log)
     gold = read_splits({"dev": [dev] if dev else None}, inputs).get("dev")
     result = distil_run(run, texts, out, student, dev=gold, seed=seed, log=log)

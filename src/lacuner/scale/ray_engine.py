@@ -112,7 +112,7 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
             options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1", "_temp_dir": folder}
             options |= {"num_cpus": workers} if workers else {}
         try:
-            ray.init(address, **options)
+            _connect(ray, address, options)
         except Exception as error:  # Ray raises errors of many types, some of them plain Exception
             first, *more = str(error).strip().split("\n")
             reason = f"{first} {more[-1]}" if more and first.endswith(":") else first  # the last line of a traceback
@@ -123,6 +123,20 @@ def connect(address: str, workers: int | None = None) -> Iterator[Any]:
         finally:
             with suppress(Exception):
                 ray.shutdown()
+
+
+def _connect(ray: Any, address: str, options: dict[str, Any]) -> None:
+    """Connect, several times if need be: Ray starts a server for each `ray://` client, which may crash while it starts.
+
+    It is forked from a process with threads (ray-project/ray#63202, with Ray 2.60 as well).
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            ray.init(address, **options)
+            return
+        except ConnectionAbortedError:
+            if attempt == ATTEMPTS:
+                raise
 
 
 def _run_shards(ray: Any, task: Any, limit: int, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Record]]:
