@@ -72,7 +72,7 @@ def test_a_threshold(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["empty.gz", "--out", "x.jsonl"], "neither content nor ending tell the format: choose one of jsonl, "),
+        (["empty.gz", "--out", "x.jsonl"], "neither content nor ending tell the format: for one text per line use --format txt"),
         (["texts.jsonl", "--out", "-", "--json"], "--json prints to standard output, too: give --out a file"),
         (["texts.jsonl", "--out", "x.jsonl", "--threshold", "1"], "a threshold must be between 0 and 1, not 1.0"),
         (["texts.jsonl", "--out", "x.html", "--html", "x.html"], "--html x.html is already an input or output"),

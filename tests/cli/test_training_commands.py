@@ -110,7 +110,7 @@ def test_same_seed_same_bytes_in_any_process(corpora: Path) -> None:
         (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "giant"], "there is no encoder 'giant'"),
         (["--recipe", "trust", "--weak", "weak.jsonl", "--set", "train.epoch=1"], "did you mean 'epochs'?"),
         (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "hf:/no/such/folder"], "there is no such folder"),
-        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "run:nowhere"], "contains no model"),
+        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "run:nowhere"], "nowhere: there is no such folder"),
         (["--recipe", "trust", "--weak", "bare.jsonl"], "no labeled span"),
     ],
 )
@@ -127,7 +127,7 @@ def test_an_unknown_encoder_is_reported_before_any_data_is_read(run: Run, corpor
 
 
 def test_a_run_folder_that_is_none(run: Run, corpora: Path) -> None:
-    assert "contains no model" in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
+    assert "nowhere: there is no such folder" in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
 
 
 def test_recipes_are_listed_and_explained(run: Run) -> None:

@@ -28,7 +28,7 @@ def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterato
 
 
 def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Iterable[str] = ()) -> list[str]:
-    """Raise an error if two inputs seem to name a type differently; returns sentences about labels that one lacks.
+    """Raise an error if two inputs name types differently, or seem to; returns sentences about labels that one lacks.
 
     >>> weak, gold = (Document("1", "Mara", spans=(Span(0, 4, label),)) for label in ("Person", "PERSON"))
     >>> check_labels({"weak": [weak], "gold": [gold]})  # doctest: +ELLIPSIS
@@ -50,6 +50,12 @@ def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Itera
                         f"--map {label}={alike[0]}; if not, rename one of them: --map {alike[0]}=OTHER_NAME"
                     )
             notes.append(f"only {role} has the label {label}: {_describe_lack(roles[:number], role)}")
+        if role in ("gold", "dev") and labels[role].isdisjoint(known):
+            own, others = (", ".join(sorted(names)) for names in (labels[role], known))
+            raise ConfigError(
+                f"{role} has no label in common with the other inputs ({own} instead of {others}): rename those that "
+                f"are the same type, as in --map {min(labels[role])}={min(known)}, or leave {role} out"
+            )
     return notes
 
 
