@@ -95,6 +95,12 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
         TypeError,
         "gazetteer: expected str or os.PathLike, got list; labels",
     ),
+    (lambda: annotate(GOLD, {"PERSON": ["Mara"]}), TypeError, "label of 'PERSON': expected str, got list; as in {"),
+    (lambda: annotate(GOLD, {"Mara": 1}), TypeError, "label of 'Mara': expected str, got int"),
+    (lambda: list(annotate(GOLD)), ConfigError, "no source to label with: give a gazetteer or sources"),
+    (lambda: predict(LookupTagger({}), "Mara left Halden."), CorpusError, "put a single text in a list"),
+    (lambda: LookupTagger({})(["Mara"]), TypeError, r"text: expected str, got list; predict\(docs\) is for several"),
+    (lambda: LookupTagger({})(None), TypeError, "text: expected str, got NoneType"),
     (lambda: predict(1, GOLD), TypeError, "tagger: expected a tagger or the folder of a run, got int"),
     (lambda: augment([1], "run:nowhere"), TypeError, "expected lacuner.data.Document"),
 ]

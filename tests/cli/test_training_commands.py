@@ -120,6 +120,14 @@ def test_wrong_input_is_one_sentence(run: Run, corpora: Path, args: list[str], w
     assert words in done.stderr.strip().splitlines()[-1]
 
 
+def test_labels_to_rename_that_no_input_has_are_named(run: Run, corpora: Path) -> None:
+    (corpora / "bare.jsonl").write_text('{"text": "Mara", "unsure": [{"start": 0, "end": 4, "label": "Person"}]}\n')
+    (corpora / "terms.tsv").write_text("Oslo\tTown\n")
+    rename = ("--map", "Person=PERSON", "--map", "Town=PLACE", "--map", "Ship=VESSEL")
+    args = ("--recipe", "trust", "--weak", "bare.jsonl", "--dictionary", "terms.tsv", *rename)
+    assert "--map names labels that do not occur: Ship\n" in run("train", "--out", "run", *args, status=2).stderr
+
+
 @pytest.mark.parametrize("recipe", ["auto", "trust"])
 def test_an_unknown_encoder_is_reported_before_any_data_is_read(run: Run, corpora: Path, recipe: str) -> None:
     done = run("train", "--out", "run", "--recipe", recipe, "--weak", "weak.jsonl", "--encoder", "giant", status=2)
@@ -127,7 +135,10 @@ def test_an_unknown_encoder_is_reported_before_any_data_is_read(run: Run, corpor
 
 
 def test_a_run_folder_that_is_none(run: Run, corpora: Path) -> None:
-    assert "nowhere: there is no such folder" in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
+    assert (
+        "nowhere: there is no such folder"
+        in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
+    )
 
 
 def test_recipes_are_listed_and_explained(run: Run) -> None:

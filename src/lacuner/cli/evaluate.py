@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, echo, log, print_json, print_scores, print_table
+from lacuner.cli.console import CorpusReader, echo, log, log_unused_names, print_json, print_scores, print_table
 from lacuner.cli.options import InputOptions, Json, parse_pairs
 from lacuner.errors import ConfigError
 
@@ -39,6 +39,7 @@ def evaluate(
     from lacuner.trainer.labels import rename_labels
 
     names = parse_pairs(map_ or (), "--map", "LABEL=LABEL")
+    unused = set(names)
     if (gold is None) == (reviewed is None):
         raise ConfigError("give either --gold or --reviewed")
     if reviewed is not None:
@@ -54,14 +55,15 @@ def evaluate(
 
         tagger = load(predictions)
         docs, texts = tee(gold_docs)  # the tagger reads ahead a few thousand documents
-        scores = score(rename_labels(docs, names), rename_labels(tagger.predict(texts), names))
+        scores = score(*(rename_labels(side, names, unused) for side in (docs, tagger.predict(texts))))
         words_unread = tagger.words_unread
         readers = [gold_docs]
     else:
         readers = [gold_docs, CorpusReader(predictions, inputs)]
-        scores = score(*(rename_labels(reader, names) for reader in readers))
+        scores = score(*(rename_labels(reader, names, unused) for reader in readers))
     for reader in readers:
         reader.log_lost()
+    log_unused_names(unused)
     _warn_of_labels(scores)
     facts = scores.as_json()
     if json:

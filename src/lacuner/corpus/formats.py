@@ -131,8 +131,8 @@ def detect_format(file: CorpusFile) -> str:
         return "txt"
     advice = "a gazetteer is for `lacuner annotate --dictionary`; " if ending in (".tsv", ".csv") else ""
     raise file.error(
-        f"neither content nor ending tell the format: {advice}for one text per line use --format txt; the other formats "
-        f"are {', '.join(name for name in FORMATS if name != 'txt')}"
+        f"neither content nor ending tell the format: {advice}for one text per line use --format txt; the other "
+        f"formats are {', '.join(name for name in FORMATS if name != 'txt')}"
     )
 
 

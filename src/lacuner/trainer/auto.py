@@ -163,8 +163,8 @@ def _build_config(advice: Advice, auto: AutoSettings) -> tuple[Config, list[str]
         config = load_config(kind, auto.file, auto.settings)
     except ConfigError as error:
         raise ConfigError(
-            f"{error.problem} (auto chose the recipe {advice.recipe}; name another with --recipe if this setting is for "
-            "that one)",
+            f"{error.problem} (auto chose the recipe {advice.recipe}; name another with --recipe if this setting is "
+            "for that one)",
             file=error.file,
         ) from error
     raw = _raw_settings(auto)

@@ -10,8 +10,10 @@ MIN_ABBREVIATION = 3
 """Letters of a label that may be short for another: `LOC`, `LOCATION`."""
 
 
-def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterator[Document]:
-    """Documents with some labels renamed.
+def rename_labels(
+    docs: Iterable[Document], names: Mapping[str, str], unused: set[str] | None = None
+) -> Iterator[Document]:
+    """Documents with some labels renamed; labels that occur are removed from `unused`.
 
     >>> doc = Document("1", "Mara left", spans=(Span(0, 4, "person"),))
     >>> [doc.spans[0].label for doc in rename_labels([doc], {"person": "PER"})]
@@ -23,6 +25,8 @@ def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterato
 
     for doc in docs:
         if names:
+            if unused:
+                unused.difference_update(span.label for span in (*doc.spans, *doc.rejected, *doc.unsure))
             doc = replace(doc, spans=rename(doc.spans), rejected=rename(doc.rejected), unsure=rename(doc.unsure))
         yield doc
 
