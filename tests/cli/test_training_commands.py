@@ -120,6 +120,13 @@ def test_wrong_input_is_one_sentence(run: Run, corpora: Path, args: list[str], w
     assert words in done.stderr.strip().splitlines()[-1]
 
 
+def test_a_file_is_no_run_folder(run: Run, corpora: Path) -> None:
+    """`--out weak.jsonl` ended in the advice to delete a folder of prepared data."""
+    for folders in (["--out", "weak.jsonl"], ["--out", "run", "--cache", "weak.jsonl"]):
+        done = run("train", "--recipe", "trust", "--weak", "weak.jsonl", *folders, status=2)
+        assert "lacuner: weak.jsonl: this is a file; --out and --cache need a folder\n" in done.stderr
+
+
 def test_labels_to_rename_that_no_input_has_are_named(run: Run, corpora: Path) -> None:
     (corpora / "bare.jsonl").write_text('{"text": "Mara", "unsure": [{"start": 0, "end": 4, "label": "Person"}]}\n')
     (corpora / "terms.tsv").write_text("Oslo\tTown\n")
