@@ -47,6 +47,11 @@ def test_all_mistakes_at_once_with_the_nearest_name(tmp_path: Path) -> None:
     assert "epochs" in message and "not 2.5" in message
 
 
+def test_a_setting_of_another_table() -> None:
+    with pytest.raises(ConfigError, match=r"there is no setting 'rate'; did you mean 'inner\.rate'\?"):
+        load_config(Outer, None, ["rate=1"])
+
+
 @pytest.mark.parametrize("setting", ["epochs", "=3", "epochs.x=3"])
 def test_malformed_settings(setting: str) -> None:
     with pytest.raises(ConfigError):

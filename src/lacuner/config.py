@@ -216,7 +216,7 @@ def _problem(kind: type[BaseModel], item: Any, text: str) -> str:
     )
     place = f" (line {line})" if line else ""
     if item["type"] == "extra_forbidden":
-        return _unknown_setting(_config_at(kind, path[:-1]), path, place)
+        return _unknown_setting(kind, path, place)
     message = item["msg"][:1].lower() + item["msg"][1:]
     whole_table = isinstance(item["input"], dict | Config)  # its message names the settings in it
     is_shown = item["type"] != "missing" and not whole_table
@@ -224,17 +224,28 @@ def _problem(kind: type[BaseModel], item: Any, text: str) -> str:
     return f"{name}{place}: {message}{value}"
 
 
-def _unknown_setting(config: type[BaseModel] | None, path: list[str], place: str) -> str:
-    name = ".".join(path)
+def _unknown_setting(kind: type[BaseModel], path: list[str], place: str) -> str:
+    name, config = ".".join(path), _config_at(kind, path[:-1])
     new = config.RENAMED.get(path[-1]) if config and issubclass(config, Config) else None
     if new and " " not in new:
         return f"setting {name!r}{place} is now called {'.'.join([*path[:-1], new])!r}"
     if new:
         return f"setting {name!r}{place} no longer exists: {new}"
     known = list(config.model_fields) if config else []
+    elsewhere = [other for other in _setting_names(kind) if other.rpartition(".")[2] == path[-1]]
+    if len(elsewhere) == 1:
+        return f"there is no setting {name!r}{place}; did you mean {elsewhere[0]!r}?"
     near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}" if known else "there are none"
     return f"there is no setting {name!r}{place}; {hint}"
+
+
+def _setting_names(kind: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """The full names of all settings of a config and of the configs inside it."""
+    for name, field in kind.model_fields.items():
+        yield f"{prefix}{name}"
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _setting_names(field.annotation, f"{prefix}{name}.")
 
 
 def _config_at(kind: Any, path: list[str]) -> type[BaseModel] | None:

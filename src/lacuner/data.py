@@ -152,6 +152,17 @@ class Lost:
         return "lost: " + "; ".join(f"{reason}: {times:,}" for reason, times in self)
 
 
+def document_of(text: str) -> Document:
+    """A text as a document of its own; a TypeError for anything else.
+
+    >>> document_of("Mara left").id
+    '1'
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text: expected str, got {type(text).__name__}; predict(docs) is for several documents")
+    return Document("1", text)
+
+
 def sort_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Spans in reading order: by start, longer ones first, then by label."""
     return tuple(sorted(spans, key=lambda span: (span.start, -span.end, span.label)))

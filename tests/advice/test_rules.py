@@ -94,6 +94,8 @@ def test_little_gold_is_only_a_reference() -> None:
     assert advice.recipe == "ensemble"
     assert any("only used to estimate" in note for note in advice.notes)
     assert not any("only used to estimate" in note for note in advise(with_gold(MIN_GOLD_ENTITIES)).notes)
+    unused = advise(with_gold(MIN_GOLD_ENTITIES - 1))  # not even a reference
+    assert any("so it is not used" in note for note in unused.notes)
 
 
 def test_the_decision_threshold_is_tuned_only_with_dev() -> None:

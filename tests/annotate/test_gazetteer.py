@@ -352,3 +352,10 @@ def test_synonyms_in_a_column_of_their_own_are_entries(tmp_path: Path, column: s
 
 def test_a_table_of_synonyms_alone(tmp_path: Path) -> None:
     assert pairs(load(tmp_path, "t.csv", "synonym,label\nHalden; or so,PLACE\n")) == [("Halden; or so", "PLACE")]
+
+
+def test_a_cell_with_two_labels_gives_a_warning(tmp_path: Path) -> None:
+    gazetteer = load(
+        tmp_path, "d.tsv", "aspirin\tChemical\nzinc\tChemical\nnaloxone\tChemical;Drug\nziconotide\tChemical;Drug\n"
+    )
+    assert sentences(gazetteer) == ["3 'Chemical;Drug' is read as one label; several labels of a term need a row each"]

@@ -232,7 +232,7 @@ def test_entries_that_are_never_matched_are_counted(run: Run, texts: Path) -> No
     (texts / "stop.txt").write_text("mara\n")
     files = ("--dictionary", "a.tsv", "--dictionary", "own.jsonl", "--stop", "stop.txt")
     done = run("annotate", "texts", *files, "--out", "w.jsonl")
-    assert "read a.tsv: 4 entries, 1 rows skipped; 2 stopped, 1 empty after normalising\n" in done.stderr
+    assert "read a.tsv: 4 entries, 1 row skipped; 2 stopped, 1 empty after normalising\n" in done.stderr
     assert "read own.jsonl: 2 entries, 0 rows skipped; 1 stopped\n" in done.stderr
 
 

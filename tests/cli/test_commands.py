@@ -231,3 +231,7 @@ except SystemExit:
     }
     assert not {"asyncio", "concurrent.futures.process", "multiprocessing", "ssl"} & set(modules)
     assert sum(module.startswith("lacuner") for module in modules) < 90
+
+
+def test_shell_completion(run: Run) -> None:
+    assert "_LACUNER_COMPLETE=complete_bash" in run("--show-completion", "bash").stdout

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lacuner.corpus import read, write
-from lacuner.data import Document
+from lacuner.data import Document, Span
 from lacuner.models.lookup import LookupTagger
 from lacuner.models.storage import save
 from tests.cli.conftest import Run
@@ -36,6 +36,59 @@ def test_standard_input_to_standard_output(run: Run, folder: Path, monkeypatch: 
     assert [[(span["start"], span["end"]) for span in row["spans"]] for row in rows] == [[(0, 9)], [(0, 6), (8, 14)]]
     assert "read standard input: 2 documents" in done.stderr and "3 entities" in done.stderr
     assert not (folder / "-").exists()
+
+
+TEXTS = "Mara Teel left Halden on a ship.\nNobody saw her in the harbour.\n"
+
+
+def test_texts_through_a_pipe_need_no_options(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give_input(monkeypatch, TEXTS)
+    done = run("predict", "run", "-")
+    assert [len(json.loads(line)["spans"]) for line in done.stdout.splitlines()] == [2, 0]
+    assert "standard input: read as one document per line" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["Mara\nTeel\nleft\n\nNobody\n", "Mara Teel of Halden\tPERSON\nHalden in Lunde\tPLACE\n", ""]
+)
+def test_words_and_tables_through_a_pipe_are_not_taken_for_texts(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    give_input(monkeypatch, text)
+    error = run("predict", "run", "-", status=2).stderr.splitlines()[-1]
+    assert error.startswith(
+        "lacuner: standard input: neither content nor ending tell the format: for one text per line"
+    )
+
+
+def test_a_table_of_terms_is_no_corpus(run: Run, folder: Path) -> None:
+    (folder / "terms.tsv").write_text("Halden\tPLACE\n")
+    assert "a gazetteer is for `lacuner annotate --dictionary`" in run("predict", "run", "terms.tsv", status=2).stderr
+
+
+def test_folders_without_a_model(run: Run, folder: Path) -> None:
+    (folder / "unfinished").mkdir()
+    (folder / "unfinished" / "run.json").write_text("{}")
+    (folder / "empty").mkdir()
+    for name, reason in (
+        ("unfinished", "this run is not finished, so it has no model yet: the command that started it continues it"),
+        ("empty", "this folder contains no model"),
+        ("nowhere", "there is no such folder: a run or model is needed"),
+    ):
+        assert run("predict", name, "texts.jsonl", status=2).stderr == f"lacuner: {name}: {reason}\n"
+
+
+def test_evaluate_renames_labels(run: Run, folder: Path) -> None:
+    gold = [Document("a", "Mara Teel left Halden.", spans=(Span(0, 9, "Human"), Span(15, 21, "Town")), complete=True)]
+    write(gold, folder / "gold.jsonl")
+    run("predict", "run", "gold.jsonl", "--out", "predicted.jsonl")
+    rename = ("--map", "Human=PERSON", "--map", "Town=PLACE")
+    for source in ("run", "predicted.jsonl"):
+        done = run("evaluate", source, "--gold", "gold.jsonl", "--json")
+        assert json.loads(done.stdout)["f1"] == 0
+        assert "(Human, Town) and predictions (PERSON, PLACE) have no label in common" in done.stderr
+        done = run("evaluate", source, "--gold", "gold.jsonl", "--json", *rename)
+        assert json.loads(done.stdout)["f1"] == 1 and "in common" not in done.stderr
 
 
 def test_the_same_through_files_and_pipes(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +125,10 @@ def test_a_threshold(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["empty.gz", "--out", "x.jsonl"], "neither content nor ending tell the format: choose one of jsonl, "),
+        (
+            ["empty.gz", "--out", "x.jsonl"],
+            "neither content nor ending tell the format: for one text per line use --format txt",
+        ),
         (["texts.jsonl", "--out", "-", "--json"], "--json prints to standard output, too: give --out a file"),
         (["texts.jsonl", "--out", "x.jsonl", "--threshold", "1"], "a threshold must be between 0 and 1, not 1.0"),
         (["texts.jsonl", "--out", "x.html", "--html", "x.html"], "--html x.html is already an input or output"),

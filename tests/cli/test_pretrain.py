@@ -50,7 +50,7 @@ def test_pretrain_augment_and_train_from_it(run: Run, corpus: Path) -> None:
     ("args", "words"),
     [
         (["--encoder", "giant"], "there is no encoder 'giant'"),
-        (["--encoder", "run:nowhere"], "contains no model"),
+        (["--encoder", "run:nowhere"], "nowhere: there is no such folder"),
         (["--set", "rate=2"], "rate"),
         (["--set", "held_out=0.2", "--set", "least=100000"], "nothing to predict"),
     ],

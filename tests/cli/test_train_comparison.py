@@ -51,19 +51,19 @@ def test_it_says_which_gazetteer_is_used(tmp_path: Path, capsys: pytest.CaptureF
     weak.write_text('{"text": "Mara left Halden."}\n')
     alone.write_text('{"text": "Teel stayed."}\n')
     file = write_sidecar(TaggerGazetteer([Entry("Halden", "LOC")], case="exact"), weak)
-    _find_gazetteer(None, [weak, alone], {})
+    _find_gazetteer(None, [weak, alone], {}, set())
     said = capsys.readouterr().err
     assert f"gazetteer: {file}\n" in said and "(1 entry)" in said and "has changed" not in said
     assert f"{alone}: no gazetteer beside these labels" in said
 
     weak.write_text(alone.read_text())
-    _find_gazetteer(None, [weak], {})
+    _find_gazetteer(None, [weak], {}, set())
     assert f"{weak} has changed since this gazetteer labeled it" in capsys.readouterr().err
-    assert _find_gazetteer(None, [alone], {}) is None
+    assert _find_gazetteer(None, [alone], {}, set()) is None
 
     more = tmp_path / "more.tsv"
     more.write_text("Moss\tLOC\nVorn\n")
-    gazetteer = _find_gazetteer([file, more], [alone], {})
+    gazetteer = _find_gazetteer([file, more], [alone], {}, set())
     said = capsys.readouterr().err
     assert f"{more}:2: " in said and f"read {more}: 1 entry, 1 row skipped" in said
     assert gazetteer is not None and [part.case for part in gazetteer.parts] == ["exact", "smart"]

@@ -110,7 +110,7 @@ def test_same_seed_same_bytes_in_any_process(corpora: Path) -> None:
         (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "giant"], "there is no encoder 'giant'"),
         (["--recipe", "trust", "--weak", "weak.jsonl", "--set", "train.epoch=1"], "did you mean 'epochs'?"),
         (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "hf:/no/such/folder"], "there is no such folder"),
-        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "run:nowhere"], "contains no model"),
+        (["--recipe", "trust", "--weak", "weak.jsonl", "--encoder", "run:nowhere"], "nowhere: there is no such folder"),
         (["--recipe", "trust", "--weak", "bare.jsonl"], "no labeled span"),
     ],
 )
@@ -120,6 +120,21 @@ def test_wrong_input_is_one_sentence(run: Run, corpora: Path, args: list[str], w
     assert words in done.stderr.strip().splitlines()[-1]
 
 
+def test_a_file_is_no_run_folder(run: Run, corpora: Path) -> None:
+    """`--out weak.jsonl` ended in the advice to delete a folder of prepared data."""
+    for folders in (["--out", "weak.jsonl"], ["--out", "run", "--cache", "weak.jsonl"]):
+        done = run("train", "--recipe", "trust", "--weak", "weak.jsonl", *folders, status=2)
+        assert "lacuner: weak.jsonl: this is a file; --out and --cache need a folder\n" in done.stderr
+
+
+def test_labels_to_rename_that_no_input_has_are_named(run: Run, corpora: Path) -> None:
+    (corpora / "bare.jsonl").write_text('{"text": "Mara", "unsure": [{"start": 0, "end": 4, "label": "Person"}]}\n')
+    (corpora / "terms.tsv").write_text("Oslo\tTown\n")
+    rename = ("--map", "Person=PERSON", "--map", "Town=PLACE", "--map", "Ship=VESSEL")
+    args = ("--recipe", "trust", "--weak", "bare.jsonl", "--dictionary", "terms.tsv", *rename)
+    assert "--map names labels that do not occur: Ship\n" in run("train", "--out", "run", *args, status=2).stderr
+
+
 @pytest.mark.parametrize("recipe", ["auto", "trust"])
 def test_an_unknown_encoder_is_reported_before_any_data_is_read(run: Run, corpora: Path, recipe: str) -> None:
     done = run("train", "--out", "run", "--recipe", recipe, "--weak", "weak.jsonl", "--encoder", "giant", status=2)
@@ -127,7 +142,10 @@ def test_an_unknown_encoder_is_reported_before_any_data_is_read(run: Run, corpor
 
 
 def test_a_run_folder_that_is_none(run: Run, corpora: Path) -> None:
-    assert "contains no model" in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
+    assert (
+        "nowhere: there is no such folder"
+        in run("predict", "nowhere", "dev.jsonl", "--out", "x.jsonl", status=2).stderr
+    )
 
 
 def test_recipes_are_listed_and_explained(run: Run) -> None:

@@ -27,6 +27,27 @@ def test_other_files_of_a_folder_are_counted(tmp_path: Path) -> None:
     lost = Lost()
     assert [doc.id for doc in read(tmp_path, lost=lost)] == ["A.TXT"]
     assert lost.counts == {"file without the ending .txt not read": 1}
+    assert str(lost.first["file without the ending .txt not read"]) == "b.md"
+
+
+def test_hidden_files_are_no_texts(tmp_path: Path) -> None:
+    """macOS leaves `._a.txt`, which is binary, beside each `a.txt` on a USB stick, and a folder in each zip file."""
+    (tmp_path / "a.txt").write_text("first")
+    for name in ("._a.txt", ".DS_Store", "__MACOSX/b.txt", ".old/c.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"\0\5\x16\7")
+    lost = Lost()
+    assert [doc.id for doc in read(tmp_path, lost=lost)] == ["a.txt"] and not len(lost)
+
+
+def test_one_file_in_another_encoding(tmp_path: Path) -> None:
+    """--encoding would be that of all files, so it is not the only advice."""
+    (tmp_path / "a.txt").write_text("Müdigkeit")
+    (tmp_path / "b.txt").write_bytes("Müdigkeit".encode("latin-1"))
+    with pytest.raises(
+        CorpusError, match=r"b\.txt:1: this is not utf-8 text .*of all input files .* or convert this file"
+    ):
+        list(read(tmp_path))
 
 
 def test_missing_tags_make_a_docbin_incomplete_whatever_the_role(tmp_path: Path) -> None:

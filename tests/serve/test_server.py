@@ -159,7 +159,10 @@ def test_bad_clients_get_4xx_and_disturb_nobody(folder: Path, docs: list[Documen
 def test_a_model_that_cannot_be_loaded_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError) as failed, start_server(tmp_path / "nowhere", "--workers", "2"):
         pass
-    assert str(failed.value).splitlines()[-1] == f"lacuner: {tmp_path / 'nowhere'}: this folder contains no model"
+    assert (
+        str(failed.value).splitlines()[-1]
+        == f"lacuner: {tmp_path / 'nowhere'}: there is no such folder: a run or model is needed"
+    )
 
 
 def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,11 +127,24 @@ def test_labels_are_compared_before_a_recipe_is_chosen(tmp_path: Path) -> None:
         train("auto", splits, tmp_path / "run")
 
 
+@pytest.mark.parametrize("role", ["gold", "dev"])
+def test_gold_or_dev_without_any_common_label_is_an_error(role: str, tmp_path: Path) -> None:
+    """It was ignored (gold), or every entity of it counted as missed (dev), after a training of minutes."""
+    data = {"weak": [doc("Disease")], role: [doc("Drug"), doc("Disorder")]}
+    message = rf"{role} has no label in common .*\(Disorder, Drug instead of Disease\): .* --map Disorder=Disease"
+    with pytest.raises(ConfigError, match=message):
+        check_labels(data)
+    with pytest.raises(ConfigError, match=message):
+        train("negative_sampling", Splits(**data), tmp_path / "run")
+    assert not check_labels({"weak": [doc("Disease")], role: []})
+    assert not check_labels({"weak": [doc("Disease")]}, ["Drug"])[1:]  # a gazetteer may have other types
+
+
 def test_a_label_that_only_one_input_has_is_named() -> None:
-    assert check_labels({"weak": [doc("PER")], "dev": [doc("VESSEL")]}) == [
+    assert check_labels({"weak": [doc("PER")], "dev": [doc("VESSEL"), doc("PER")]}) == [
         "only dev has the label VESSEL: weak has no example of it, so its entities count as missed on dev"
     ]
-    assert check_labels({"weak": [doc("PER")], "gold": [doc("VESSEL")]}, ["LOC"]) == [
+    assert check_labels({"weak": [doc("PER")], "gold": [doc("VESSEL"), doc("PER")]}, ["LOC"]) == [
         "only the gazetteer has the label LOC: weak has no example of it",
         "only gold has the label VESSEL: weak and the gazetteer have no example of it",
     ]

@@ -81,7 +81,7 @@ def test_other_vectors_are_another_run(tmp_path: Path) -> None:
 
 def test_another_encoder_of_the_same_name_is_another_run(tmp_path: Path) -> None:
     name = f"encoder.name=run:{tmp_path / 'first'}"
-    with pytest.raises(ModelFileError, match="contains no model"):
+    with pytest.raises(ModelFileError, match="there is no such folder"):
         run(tmp_path / "r", name)
     run(tmp_path / "first")
     run(tmp_path / "r", name)

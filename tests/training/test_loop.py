@@ -237,6 +237,22 @@ def test_a_file_is_no_place_for_a_run(tmp_path: Path) -> None:
         run(tmp_path / "file")
 
 
+def test_a_long_epoch_reports_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def messages(name: str) -> list[str]:
+        lines: list[str] = []
+        config = load_config(RECIPES["supervised"].Config, settings=["train.epochs=1", "train.budget=256"])
+        train("supervised", Splits(gold=GOLD), tmp_path / name, config, log=lines.append)
+        return [line for line in lines if "left in this epoch" in line]
+
+    assert not messages("short")
+    monkeypatch.setattr(loop, "REPORT_SECONDS", -1.0)
+    reports = messages("long")
+    shares = [int(line.removeprefix("train: epoch 1/1  ").partition(" %")[0]) for line in reports]
+    assert len(shares) > 2 and shares == sorted(shares) and shares[0] > 0 and shares[-1] < 100
+    first, second = ((tmp_path / name / "metrics.jsonl").read_bytes() for name in ("short", "long"))
+    assert first == second
+
+
 def test_a_label_that_fits_no_words_is_unsure_never_negative() -> None:
     from lacuner.data import Document, Lost, Span
     from lacuner.models.encoders.tiny import TinyConfig, TinyEncoder

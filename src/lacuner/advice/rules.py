@@ -193,10 +193,10 @@ def _notes(data: DataProfile) -> Iterator[str]:
     if data.labels_not_in_weak and data.comparable and not uses_gold:
         yield f"Weak has no entity labeled {', '.join(data.labels_not_in_weak)}, so no recipe can learn that type."
     if gold and not uses_gold:
+        use = "was only used to estimate label quality" if "gold" in (data.reference or "") else "is not used"
         yield (
-            f"Gold has fewer than {MIN_GOLD_ENTITIES} entities of the types in weak, so it was only used to estimate "
-            "label quality: `--recipe needle` can train on it all the same, and as --dev it would select the epoch and "
-            "the threshold."
+            f"Gold has fewer than {MIN_GOLD_ENTITIES} entities of the types in weak, so it {use}: `--recipe needle` "
+            "can train on it all the same, and as --dev it would select the epoch and the threshold."
         )
     elif not data.dev:
         also = "" if data.reference or uses_gold else ", and show how many labels are missing or wrong"

@@ -78,7 +78,7 @@ class LabelModel:
                 raise ConfigError(f"{name} is {value!r}, but must be {' or '.join(allowed)}")
         names = Counter(source.name for source in self.sources)
         if not names:
-            raise ConfigError("there is no source to label with")
+            raise ConfigError("there is no source to label with: give a gazetteer or sources")
         if max(names.values()) > 1:
             raise ConfigError(f"two sources are called {names.most_common(1)[0][0]!r}")
         if not 0 <= self.min_probability <= 1:

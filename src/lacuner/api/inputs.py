@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from errno import ENAMETOOLONG
 from os import PathLike
+from os.path import exists
 from typing import Any
 
 from lacuner.annotate import Entry, load_gazetteer
@@ -19,6 +20,8 @@ Gazetteer = str | PathLike[str] | Mapping[str, str]
 Progress = bool | Callable[[str], Any] | None
 """True: print messages to standard error. None: only in a terminal or notebook. A function gets each message."""
 
+_DICTIONARY = 'as in {"Halden": "PLACE"}'
+
 
 def documents_of(docs: object, name: str, complete: bool | None = None) -> Iterator[Document]:
     """Documents from what a caller passed as argument `name`; `complete` applies to files that do not say."""
@@ -26,7 +29,8 @@ def documents_of(docs: object, name: str, complete: bool | None = None) -> Itera
         try:
             return read(docs, complete=complete)
         except CorpusError as error:
-            if getattr(error.__cause__, "errno", None) != ENAMETOOLONG:
+            is_long = getattr(error.__cause__, "errno", None) == ENAMETOOLONG
+            if not is_long and not (isinstance(docs, str) and len(docs.split()) > 2 and not exists(docs)):
                 raise
             raise CorpusError(f"{name}: a path or a list is expected; put a single text in a list") from error
     if not isinstance(docs, Iterable) or isinstance(docs, Mapping | bytes):
@@ -40,8 +44,11 @@ def documents_of(docs: object, name: str, complete: bool | None = None) -> Itera
 def entries_of(gazetteer: Gazetteer) -> Sequence[Entry]:
     """The entries of a gazetteer file, or of labels by surface form."""
     if isinstance(gazetteer, Mapping):
+        for surface, label in gazetteer.items():
+            expect(surface, str, "gazetteer: a surface form", _DICTIONARY)
+            expect(label, str, f"gazetteer: the label of {surface!r}", _DICTIONARY)
         return [Entry(*item) for item in gazetteer.items()]
-    expect(gazetteer, (str, PathLike), "gazetteer", "labels by surface form go in a dictionary")
+    expect(gazetteer, (str, PathLike), "gazetteer", f"labels by surface form go in a dictionary, {_DICTIONARY}")
     return load_gazetteer(gazetteer).entries
 
 

@@ -37,6 +37,8 @@ def config_for(recipe: str, **settings: Any) -> Config:
     """
     from lacuner.recipes import find_recipe
 
+    if recipe == "auto":
+        raise ConfigError("recipe `auto` takes settings, not a config: train(settings=['train.epochs=5'], ...)")
     config: Config = make_config(find_recipe(recipe).Config, settings)
     return config
 
@@ -88,6 +90,8 @@ def train(  # noqa: PLR0913
     from lacuner.trainer.train import train as train_splits
 
     settings = list(settings)
+    expect(out, (str, PathLike), "out")
+    expect(seed, int, "seed")
     data = {"weak": weak, "gold": gold, "dev": dev, "unlabeled": unlabeled}
     roles = [role for role, docs in data.items() if docs is not None]
     if config is None:

@@ -251,7 +251,7 @@ def _print_report(annotation: AnnotationReport, measurement: Measurement | None,
     if annotation.accuracy:
         _print_accuracy(annotation.accuracy)
     for labels in similar_labels(statistics.spans):
-        echo(f"labels that look alike: {labels}")
+        echo(f"labels that look alike: {labels}; if they are the same type, write them alike in the gazetteer")
     if measurement:
         print_scores(measurement.scores, "weak", "\nAgainst gold")
     if lint:

@@ -118,6 +118,12 @@ def log_lost(lost: Lost, step: str) -> None:
         log(f"  and {len(lost.spans) - LOST_SHOWN:,} more")
 
 
+def log_unused_names(unused: Iterable[str]) -> None:
+    """Report labels after `--map` that no input has: a misspelled one would be passed over in silence."""
+    if unused := sorted(unused):
+        log(f"--map names labels that do not occur: {', '.join(unused)}")
+
+
 class CorpusReader:
     """The documents of a file or folder, with a progress bar and the time left if reading takes long."""
 
@@ -177,14 +183,17 @@ class CorpusReader:
 
 
 def read_splits(
-    files: Mapping[str, Iterable[Path] | None], inputs: InputOptions, names: Mapping[str, str] | None = None
+    files: Mapping[str, Iterable[Path] | None],
+    inputs: InputOptions,
+    names: Mapping[str, str] | None = None,
+    unused: set[str] | None = None,
 ) -> dict[str, list[Document]]:
     """The documents of each role that has files; gold and dev are complete unless the file says otherwise.
 
-    `names` are new names of labels.
+    `names` are new names of labels; those that occur are removed from `unused`.
     """
     with_files = {role: list(paths) for role, paths in files.items() if paths}
-    return {role: list(share_ranges(_read(paths, role, inputs, names))) for role, paths in with_files.items()}
+    return {role: list(share_ranges(_read(paths, role, inputs, names, unused))) for role, paths in with_files.items()}
 
 
 def read_or_store(
@@ -194,6 +203,7 @@ def read_or_store(
     storage: tuple[bool | None, Path],
     names: Mapping[str, str] | None = None,
     *,
+    unused: set[str] | None = None,
     ordered: bool = False,
 ) -> Sequence[Document]:
     """Documents that may be larger than memory; `storage` says whether they are stored on disk, and where.
@@ -204,7 +214,7 @@ def read_or_store(
     from lacuner.trainer.streaming import keep_or_store
 
     stream, folder = check_pipes(files, storage[0]), storage[1]
-    read = partial(_read, files, role, inputs, names)
+    read = partial(_read, files, role, inputs, names, unused)
     if stream is False:
         return list(share_ranges(read()))
     sources = [hash_corpus(path, inputs, names=True) for path in files]
@@ -222,13 +232,17 @@ def check_pipes(files: Iterable[Path], stream: bool | None) -> bool | None:
 
 
 def _read(
-    files: Iterable[Path], role: str, inputs: InputOptions, names: Mapping[str, str] | None
+    files: Iterable[Path],
+    role: str,
+    inputs: InputOptions,
+    names: Mapping[str, str] | None,
+    unused: set[str] | None = None,
 ) -> Iterator[Document]:
     from lacuner.trainer.labels import rename_labels
 
     for path in files:
         reader = CorpusReader(path, inputs, complete=role in ("gold", "dev") if role else None)
-        yield from rename_labels(reader, names) if names else reader
+        yield from rename_labels(reader, names, unused) if names else reader
         reader.log_lost(role)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from lacuner.atomic import STANDARD_STREAM
-from lacuner.cli.console import LOST_SHOWN, CorpusReader, log, log_lost, print_json
+from lacuner.cli.console import LOST_SHOWN, CorpusReader, log, log_lost, log_unused_names, print_json
 from lacuner.cli.options import FormatName, InputOptions, Json, SchemeName, parse_pairs, refuse_overwriting
 from lacuner.corpus import write
 from lacuner.corpus.formats import format_of
@@ -59,12 +59,11 @@ def convert(
     refuse_overwriting({"OUT": target, "--lost": lost_file}, source)
     reader = CorpusReader(source, inputs, complete=complete)
     counts: Counter[str] = Counter()
-    labels: set[str] = set()
-    docs = rename_labels(_collect_labels(reader, labels), names) if names else reader
+    unused = set(names)
+    docs = rename_labels(reader, names, unused) if names else reader
     lost = write(_count(docs, counts), target, format=format_out, scheme=scheme_out)
     reader.log_lost()
-    if unused := [name for name in names if name not in labels]:
-        log(f"--map names labels that do not occur: {', '.join(unused)}")
+    log_unused_names(unused)
     log_lost(lost, f"wrote {'standard output' if target == STANDARD_STREAM else target}")
     if lost_file is not None:
         _write_lost({"reading": reader.lost, "writing": lost}, lost_file)
@@ -83,13 +82,6 @@ def _write_lost(steps: Mapping[str, Lost], path: Path) -> None:
     write_lines(path, rows)
     beyond = any(len(lost.spans) == Lost.MAX_ROWS for lost in steps.values())
     log(f"wrote {path}: {len(rows):,} lost spans{', of which later ones are only counted' if beyond else ''}")
-
-
-def _collect_labels(docs: Iterable[Document], labels: set[str]) -> Iterator[Document]:
-    """Pass the documents on, and collect their labels."""
-    for doc in docs:
-        labels.update(span.label for spans in (doc.spans, doc.rejected, doc.unsure) for span in spans)
-        yield doc
 
 
 def _count(docs: Iterable[Document], counts: Counter[str]) -> Iterator[Document]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from lacuner.cli.console import CorpusReader, echo, log, print_json, print_scores, print_table
-from lacuner.cli.options import InputOptions, Json
+from lacuner.cli.console import CorpusReader, echo, log, log_unused_names, print_json, print_scores, print_table
+from lacuner.cli.options import InputOptions, Json, parse_pairs
 from lacuner.errors import ConfigError
 
 if TYPE_CHECKING:
+    from lacuner.evaluate import Evaluation
     from lacuner.review.sample import SampleScores
 
 
@@ -23,6 +24,10 @@ def evaluate(
     reviewed: Annotated[
         Path | None, Option("--reviewed", help="Reviewed random sample: its folder or decisions.jsonl.")
     ] = None,
+    map_: Annotated[
+        list[str] | None,
+        Option("--map", metavar="LABEL=LABEL", help="Rename a label of gold and predictions. Repeatable."),
+    ] = None,
     json: Json = False,
     inputs: InputOptions,
 ) -> None:
@@ -31,10 +36,15 @@ def evaluate(
     Without gold, --reviewed estimates them, with intervals, from a random sample that a reviewer has labeled.
     """
     from lacuner.evaluate import score
+    from lacuner.trainer.labels import rename_labels
 
+    names = parse_pairs(map_ or (), "--map", "LABEL=LABEL")
+    unused = set(names)
     if (gold is None) == (reviewed is None):
         raise ConfigError("give either --gold or --reviewed")
     if reviewed is not None:
+        if names:
+            raise ConfigError("--map is for --gold: a reviewed sample has the labels of its run")
         _evaluate_sample(predictions, reviewed, json)
         return
     assert gold is not None
@@ -45,14 +55,16 @@ def evaluate(
 
         tagger = load(predictions)
         docs, texts = tee(gold_docs)  # the tagger reads ahead a few thousand documents
-        scores = score(docs, tagger.predict(texts))
+        scores = score(*(rename_labels(side, names, unused) for side in (docs, tagger.predict(texts))))
         words_unread = tagger.words_unread
         readers = [gold_docs]
     else:
         readers = [gold_docs, CorpusReader(predictions, inputs)]
-        scores = score(*readers)
+        scores = score(*(rename_labels(reader, names, unused) for reader in readers))
     for reader in readers:
         reader.log_lost()
+    log_unused_names(unused)
+    _warn_of_labels(scores)
     facts = scores.as_json()
     if json:
         print_json({**facts, "words_unread": words_unread})
@@ -66,6 +78,17 @@ def evaluate(
         log(f"{gold}: no entity in this file, so every score is 0")
     if len(scores.lost):
         log(f"words: {scores.lost}")
+
+
+def _warn_of_labels(scores: Evaluation) -> None:
+    """Say so if gold and predictions have no label in common."""
+    gold = [label for label, count in scores.per_type.items() if count.gold]
+    predicted = [label for label, count in scores.per_type.items() if count.predicted]
+    if gold and predicted and {*gold}.isdisjoint(predicted):
+        log(
+            f"gold ({', '.join(gold)}) and predictions ({', '.join(predicted)}) have no label in common: rename those "
+            f"that are the same type, as in --map {gold[0]}={predicted[0]}"
+        )
 
 
 def _evaluate_sample(run: Path, reviewed: Path, json: bool) -> None:

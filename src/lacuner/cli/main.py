@@ -102,14 +102,14 @@ def explain_interrupt() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def _new_app(help: str, epilog: str | None = None) -> typer.Typer:
+def _new_app(help: str, epilog: str | None = None, add_completion: bool = False) -> typer.Typer:
     return typer.Typer(
         help=help,
         epilog=epilog,
         cls=SectionedGroup,
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=add_completion,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
@@ -122,6 +122,7 @@ Typical use:
   lacuner annotate texts/ --dictionary terms.tsv --out weak.jsonl
   lacuner train --weak weak.jsonl --out run
   lacuner predict run texts/ --out predicted.jsonl""",
+    add_completion=True,
 )
 
 
@@ -220,7 +221,7 @@ def main(join: bool = False) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         with join_launched(sys.argv[1:]) if join else nullcontext():
-            app()
+            app(prog_name="lacuner")
     except LacunerError as error:
         log(f"lacuner: {error}")
         sys.exit(1 if isinstance(error, ProcessLostError) else 2)

@@ -36,7 +36,7 @@ def predict(
             parser=parse_location,
             help="Output file with the predicted spans. -: standard output.",
         ),
-    ],
+    ] = STANDARD_STREAM,
     *,
     format_out: Annotated[
         FormatName | None, Option(help="Output format. Default: from the file name; jsonl on standard output.")

@@ -211,9 +211,7 @@ class LabellingSources:
             sources.append(per_document_source(gazetteer.by_document, name=name, stop=self.stop, **matching))
             self.documents.setdefault(file, set()).update(gazetteer.by_document)
         self.sources += sources
-        self.log(
-            f"read {file}: {len(gazetteer):,} entries, {gazetteer.skipped:,} rows skipped{_format_unmatched(sources)}"
-        )
+        self.log(f"read {file}: {gazetteer.describe_counts(len(gazetteer))}{_format_unmatched(sources)}")
 
     def write_gazetteer(self, out: Path) -> None:
         """Write the entries of all gazetteers beside the labels, for a tagger that is trained on them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from lacuner.cli.console import echo, log, print_json, print_table, read_or_store, read_splits
+from lacuner.cli.console import echo, log, log_unused_names, print_json, print_table, read_or_store, read_splits
 from lacuner.cli.options import (
     Cache,
     Dev,
@@ -100,8 +100,10 @@ def train(
     run_requests = open_launcher(on) if on != "processes" else None
     check_on(recipe, run_requests)
     names = parse_pairs(map_ or [], "--map", "LABEL=LABEL")
-    splits = _read_documents(files, inputs, names, recipe, (stream, cache or out / "prepared"))
-    gazetteer = _find_gazetteer(dictionary, weak, names)
+    unused = set(names)
+    splits = _read_documents(files, inputs, names, recipe, (stream, cache or out / "prepared"), unused)
+    gazetteer = _find_gazetteer(dictionary, weak, names, unused)
+    log_unused_names(unused)
     data = Splits(**splits)
     trained = train_documents(
         recipe, data, out, recipe_config, seed, log, gazetteer=gazetteer, run_requests=run_requests
@@ -142,22 +144,30 @@ def _read_documents(
     names: Mapping[str, str],
     recipe: str,
     storage: tuple[bool | None, Path],
+    unused: set[str],
 ) -> dict[str, Sequence[Document]]:
-    """The documents of each role that has files; `storage` says whether weak ones are stored on disk, and where."""
+    """The documents of each role that has files; `storage` says whether weak ones are stored on disk, and where.
+
+    `names` are new names of labels; those that occur are removed from `unused`.
+    """
+    from lacuner.corpus.stored import StoredDocuments
     from lacuner.trainer.streaming import can_stream, check_stream
 
     stream, folder = storage
     if stream:
         check_stream(recipe)
     others = {role: paths for role, paths in files.items() if role != "weak"}
-    splits: dict[str, Sequence[Document]] = {**read_splits(others, inputs, names)}
+    splits: dict[str, Sequence[Document]] = {**read_splits(others, inputs, names, unused)}
     if weak := files["weak"]:
-        splits["weak"] = read_or_store(weak, "weak", inputs, (stream if can_stream(recipe) else False, folder), names)
+        on_disk = (stream if can_stream(recipe) else False, folder)
+        splits["weak"] = read_or_store(weak, "weak", inputs, on_disk, names, unused=unused)
+    if isinstance(splits.get("weak"), StoredDocuments):
+        unused.clear()  # unknown: what an earlier run has stored is not read again
     return splits
 
 
 def _find_gazetteer(
-    dictionary: list[Path] | None, weak: list[Path] | None, names: Mapping[str, str]
+    dictionary: list[Path] | None, weak: list[Path] | None, names: Mapping[str, str], unused: set[str]
 ) -> TaggerGazetteer | None:
     """The gazetteer of `--dictionary`, or the one that `annotate` wrote beside the weak labels; `--map` renames."""
     from lacuner.models.gazetteer import TaggerGazetteer
@@ -171,6 +181,7 @@ def _find_gazetteer(
         if beside_labels is None:
             return None
         gazetteer = beside_labels
+    unused.difference_update(gazetteer.labels)
     gazetteer = gazetteer.rename_labels(names)
     size = f"{len(gazetteer):,} {'entry' if len(gazetteer) == 1 else 'entries'}"
     log(f"the tagger also uses the gazetteer ({size}); `predict --no-gazetteer` uses the model alone")

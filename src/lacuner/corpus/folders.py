@@ -1,21 +1,37 @@
 """Folders of files that are all in one format, perhaps the splits of a data set."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from lacuner.corpus.reader import CorpusFile
+from lacuner.data import Where
 
 _SPLIT_NAMES = {"train", "training", "dev", "devel", "valid", "val", "validation", "test", "testing"}
-_NO_DATA = re.compile(r"[.~]|__MACOSX|(readme|licen[cs]e|changelog|citation)\b", re.IGNORECASE)
-"""Beginnings of names of files and folders that are no data: hidden ones, and notes."""
+_HIDDEN = re.compile(r"[.~]|__MACOSX")
+"""Beginnings of names of files and folders that programs leave beside data, such as `._text.txt`."""
+_NOTES = re.compile(r"(readme|licen[cs]e|changelog|citation)\b", re.IGNORECASE)
+"""Beginnings of names of files that describe data."""
+
+
+def visible_paths(folder: CorpusFile) -> list[Path]:
+    """The files below a folder that are not hidden, by name."""
+    paths = [path for path in folder.path.rglob("*") if path.is_file()]
+    return sorted(path for path in paths if not any(map(_HIDDEN.match, path.relative_to(folder.path).parts)))
 
 
 def data_paths(folder: CorpusFile) -> list[Path]:
     """The files below a folder that may be data, by name."""
-    paths = [path for path in folder.path.rglob("*") if path.is_file()]
-    return sorted(path for path in paths if not any(map(_NO_DATA.match, path.relative_to(folder.path).parts)))
+    paths = visible_paths(folder)
+    return [path for path in paths if not any(map(_NOTES.match, path.relative_to(folder.path).parts))]
+
+
+def count_others(folder: CorpusFile, reason: str, paths: Iterable[Path], chosen: Iterable[Path]) -> None:
+    """Count the files of a folder that are not read, and name the first."""
+    read = {*chosen}
+    others = [path.relative_to(folder.path).as_posix() for path in paths if path not in read]
+    folder.lost.count(reason, len(others), Where(others[0]) if others else None)
 
 
 def choose_files(folder: CorpusFile, is_readable: Callable[[CorpusFile], bool]) -> list[CorpusFile]:
@@ -27,7 +43,7 @@ def choose_files(folder: CorpusFile, is_readable: Callable[[CorpusFile], bool]) 
     chosen = [path for path in paths if is_readable(folder.at(path))] or paths
     if not chosen:
         raise folder.error("there is no file in this folder")
-    folder.lost.count("file in another format not read", len(paths) - len(chosen))
+    count_others(folder, "file in another format not read", paths, chosen)
     chosen = choose_split(folder, {path: split_name(path) for path in chosen})
     names = [path.relative_to(folder.path).as_posix() for path in chosen]
     return [replace(folder, path=path, id_prefix=f"{name}:") for path, name in zip(chosen, names, strict=True)]

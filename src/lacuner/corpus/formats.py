@@ -127,7 +127,13 @@ def detect_format(file: CorpusFile) -> str:
         return "jsonl"
     if conll.has_tags(file):
         return "conll"
-    raise file.error(f"neither content nor ending tell the format: choose one of {', '.join(FORMATS)} with --format")
+    if file.path == STANDARD_STREAM and text.is_prose(file):
+        return "txt"
+    advice = "a gazetteer is for `lacuner annotate --dictionary`; " if ending in (".tsv", ".csv") else ""
+    raise file.error(
+        f"neither content nor ending tell the format: {advice}for one text per line use --format txt; the other "
+        f"formats are {', '.join(name for name in FORMATS if name != 'txt')}"
+    )
 
 
 def _detect_folder(folder: CorpusFile) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.corpus.streams import HEAD, Input
 from lacuner.data import Lost, Span
 from lacuner.errors import CorpusError
@@ -138,7 +139,7 @@ class CorpusFile:
 
     def error(self, problem: str, line: int | None = None) -> CorpusError:
         """An error that names this file."""
-        return CorpusError(problem, file=self.path, line=line)
+        return CorpusError(problem, file="standard input" if self.path == STANDARD_STREAM else self.path, line=line)
 
     def read_blocks(self, max_line: int | None = None) -> Iterator[Block]:
         """Lines in blocks of about a megabyte; line ends are LF or CRLF, a byte order mark is skipped."""
@@ -265,7 +266,8 @@ class CorpusFile:
                 line += text.count("\n")
         except UnicodeDecodeError as error:
             line += error.object[: error.start].decode(encoding, "ignore").count("\n")
-            problem = f"this is not {encoding} text ({error.reason}): give the encoding of the file with --encoding"
+            advice = f"give the encoding of all input files with --encoding, or convert this file to {encoding}"
+            problem = f"this is not {encoding} text ({error.reason}): {advice}"
             raise self.error(problem, line) from error
         except UnicodeError as error:  # UTF-16 and UTF-32 without a byte order mark
             raise self._undecodable(error) from error

@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lacuner.corpus.folders import count_others, visible_paths
 from lacuner.corpus.reader import CorpusFile
 from lacuner.corpus.streams import open_output
 from lacuner.data import Document, Lost, Where
 from lacuner.errors import CorpusError
+
+SHORTEST_PROSE = 20
+"""Characters of a line that is a text of its own; a line of a column file is shorter."""
 
 
 def read_txt(file: CorpusFile) -> Iterator[Document]:
@@ -20,10 +24,16 @@ def read_txt(file: CorpusFile) -> Iterator[Document]:
                 yield Document(id=file.number_id(number), text=line, where=Where(str(file.path), number))
 
 
+def is_prose(file: CorpusFile) -> bool:
+    """Whether most lines at the beginning are long and have no tab: texts, rather than columns of words or a table."""
+    lines = [line for line in file.head_lines() if line.strip()]
+    return 2 * sum(len(line) >= SHORTEST_PROSE and "\t" not in line for line in lines) > len(lines)
+
+
 def _read_folder(folder: CorpusFile) -> Iterator[Document]:
-    files = sorted(path for path in folder.path.rglob("*") if path.is_file())
+    files = visible_paths(folder)
     paths = [path for path in files if path.suffix.lower() == ".txt"]
-    folder.lost.count("file without the ending .txt not read", len(files) - len(paths))
+    count_others(folder, "file without the ending .txt not read", files, paths)
     if not paths:
         raise folder.error("there is no .txt file in this folder: give the format of its files with --format")
     for path in paths:

@@ -41,6 +41,10 @@ class Count:
     def f1(self) -> float:
         return 2 * self.correct / (self.predicted + self.gold) if self.correct else 0.0
 
+    def __str__(self) -> str:
+        scores = f"P {100 * self.precision:.1f} R {100 * self.recall:.1f} F1 {100 * self.f1:.1f}"
+        return f"{scores} ({self.correct:,} correct of {self.predicted:,} predicted and {self.gold:,} gold)"
+
     def as_json(self) -> dict[str, float]:
         ratios = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
         return {**ratios, "correct": self.correct, "predicted": self.predicted, "gold": self.gold}
@@ -50,8 +54,8 @@ class Count:
 class Evaluation:
     """The result of `score`.
 
-    >>> score([], []).final
-    True
+    >>> print(score([], []))
+    P 0.0 R 0.0 F1 0.0 (0 correct of 0 predicted and 0 gold)
     """
 
     exact: Count
@@ -74,6 +78,10 @@ class Evaluation:
     """Predicted spans that gold neither confirms nor contradicts, because it is incomplete or unsure there."""
     lost: Lost
     """Spans that do not fit gold's words or overlap others: they count as spans, but not in the token accuracy."""
+
+    def __str__(self) -> str:
+        types = (f"{label}: {count}" for label, count in self.per_type.items())
+        return "\n".join([f"{self.exact}{'' if self.final else ', not final: gold is incomplete'}", *types])
 
     @property
     def final(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from lacuner.advice.mentions import count_labels
 from lacuner.annotate.gazetteer.entries import Entry
 from lacuner.annotate.matching.matcher import Matcher
-from lacuner.data import Document, Span
+from lacuner.data import Document, Span, document_of
 from lacuner.models.gazetteer import TaggerGazetteer
 
 
@@ -22,6 +22,10 @@ class LookupTagger:
     def __init__(self, names: dict[str, str], gazetteer: TaggerGazetteer | None = None) -> None:
         self.names, self.gazetteer = names, gazetteer
         self._matcher = Matcher([Entry(surface, label) for surface, label in sorted(names.items())], case="exact")
+
+    def __repr__(self) -> str:
+        entries = 0 if self.gazetteer is None else len(self.gazetteer)
+        return f"LookupTagger(labels={self.labels}, names={len(self.names):,}, gazetteer={entries:,} entries)"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -44,7 +48,7 @@ class LookupTagger:
             yield replace(doc, spans=tuple(spans), rejected=(), unsure=(), complete=None)
 
     def __call__(self, text: str) -> Document:
-        [doc] = self.predict([Document("1", text)])
+        [doc] = self.predict([document_of(text)])
         return doc
 
 

@@ -232,9 +232,7 @@ def _config(folder: Path) -> dict[str, Any]:
             raise ModelFileError("too large for the config of a model", file=path)
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        lost = (folder.parent / "finished.json").exists()
-        problem = "the model of this finished run is lost: the command that trained it rebuilds it"
-        raise ModelFileError(problem if lost else "this folder contains no model", file=folder) from error
+        raise ModelFileError(_describe_lack(folder), file=folder) from error
     except OSError as error:
         raise ModelFileError(f"cannot read this file: {error.strerror}", file=path) from error
     except (ValueError, RecursionError) as error:
@@ -245,6 +243,15 @@ def _config(folder: Path) -> dict[str, Any]:
         raise ModelFileError(f"format {config.get('format')!r}; this version of lacuner reads {FORMAT}", file=path)
     _require(config, {"files": dict}, folder)
     return config
+
+
+def _describe_lack(folder: Path) -> str:
+    """Why there is no model in a folder."""
+    if (folder.parent / "finished.json").exists():
+        return "the model of this finished run is lost: the command that trained it rebuilds it"
+    if (folder / "run.json").exists():
+        return "this run is not finished, so it has no model yet: the command that started it continues it"
+    return "this folder contains no model" if folder.exists() else "there is no such folder: a run or model is needed"
 
 
 def _require(config: Mapping[str, Any], kinds: Mapping[str, type], folder: Path) -> None:

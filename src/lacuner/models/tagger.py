@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 
 from lacuner.corpus.words import words_of
-from lacuner.data import Document, Span
+from lacuner.data import Document, Span, document_of
 from lacuner.evaluate.threshold import check_threshold
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.inference import predict_batches
@@ -42,6 +42,11 @@ class Tagger:
         """Words so far that the encoder truncated; a word that occurs several times in a group counts once."""
         self.words_unread = 0
         """Words so far that were truncated or that no window covered."""
+
+    def __repr__(self) -> str:
+        kinds = f"encoder={self.model.encoder.config().get('kind')!r}, head={self.model.head.config().get('kind')!r}"
+        entries = 0 if self.gazetteer is None else len(self.gazetteer)
+        return f"Tagger(labels={self.labels}, {kinds}, gazetteer={entries:,} entries)"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -92,7 +97,7 @@ class Tagger:
 
     def __call__(self, text: str) -> Document:
         """Predict the entities of a string."""
-        [doc] = self.predict([Document("1", text)])
+        [doc] = self.predict([document_of(text)])
         return doc
 
 

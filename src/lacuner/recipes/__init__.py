@@ -7,6 +7,7 @@ the place of weak documents (`Splits.texts`). A recipe that calls `train_members
 run, number)`, which child processes call. Its docstring has fixed headings, which `lacuner recipes NAME` shows.
 """
 
+import difflib
 from types import ModuleType
 
 from lacuner.errors import ConfigError
@@ -72,7 +73,9 @@ def find_recipe(name: str) -> ModuleType:
     ('weak',)
     """
     if name not in RECIPES:
-        raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(RECIPES)}")
+        near = difflib.get_close_matches(name, RECIPES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(RECIPES)}"
+        raise ConfigError(f"there is no recipe {name!r}; {hint}")
     return RECIPES[name]
 
 

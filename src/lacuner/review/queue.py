@@ -256,7 +256,10 @@ def open_queue(run_folder: Path) -> ReviewQueue:
     """The queue that `save_queue` wrote into a run folder."""
     folder = run_folder / FOLDER
     if not (folder / FACTS).is_file():
-        raise ConfigError("there is no review queue in this run: run `lacuner audit issues` first", file=run_folder)
+        if not run_folder.exists():
+            raise ConfigError("there is no such folder: the folder of a run is needed", file=run_folder)
+        advice = f"run `lacuner audit issues {run_folder} --weak WEAK_LABELS` first"
+        raise ConfigError(f"there is no review queue in this run: {advice}", file=run_folder)
     with explain_damage("not a review queue: run `lacuner audit issues` again", folder / FACTS, CorpusError):
         header = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         labels, facts = tuple(header["labels"]), header["facts"]

@@ -163,8 +163,8 @@ def _build_config(advice: Advice, auto: AutoSettings) -> tuple[Config, list[str]
         config = load_config(kind, auto.file, auto.settings)
     except ConfigError as error:
         raise ConfigError(
-            f"auto chose the recipe {advice.recipe}, which these settings do not fit: {error.problem}; use --recipe to "
-            "name the recipe that they are for, or leave them out",
+            f"{error.problem} (auto chose the recipe {advice.recipe}; name another with --recipe if this setting is "
+            "for that one)",
             file=error.file,
         ) from error
     raw = _raw_settings(auto)

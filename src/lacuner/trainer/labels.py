@@ -10,8 +10,10 @@ MIN_ABBREVIATION = 3
 """Letters of a label that may be short for another: `LOC`, `LOCATION`."""
 
 
-def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterator[Document]:
-    """Documents with some labels renamed.
+def rename_labels(
+    docs: Iterable[Document], names: Mapping[str, str], unused: set[str] | None = None
+) -> Iterator[Document]:
+    """Documents with some labels renamed; labels that occur are removed from `unused`.
 
     >>> doc = Document("1", "Mara left", spans=(Span(0, 4, "person"),))
     >>> [doc.spans[0].label for doc in rename_labels([doc], {"person": "PER"})]
@@ -23,12 +25,14 @@ def rename_labels(docs: Iterable[Document], names: Mapping[str, str]) -> Iterato
 
     for doc in docs:
         if names:
+            if unused:
+                unused.difference_update(span.label for span in (*doc.spans, *doc.rejected, *doc.unsure))
             doc = replace(doc, spans=rename(doc.spans), rejected=rename(doc.rejected), unsure=rename(doc.unsure))
         yield doc
 
 
 def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Iterable[str] = ()) -> list[str]:
-    """Raise an error if two inputs seem to name a type differently; returns sentences about labels that one lacks.
+    """Raise an error if two inputs name types differently, or seem to; returns sentences about labels that one lacks.
 
     >>> weak, gold = (Document("1", "Mara", spans=(Span(0, 4, label),)) for label in ("Person", "PERSON"))
     >>> check_labels({"weak": [weak], "gold": [gold]})  # doctest: +ELLIPSIS
@@ -50,6 +54,12 @@ def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Itera
                         f"--map {label}={alike[0]}; if not, rename one of them: --map {alike[0]}=OTHER_NAME"
                     )
             notes.append(f"only {role} has the label {label}: {_describe_lack(roles[:number], role)}")
+        if role in ("gold", "dev") and labels[role].isdisjoint(known):
+            own, others = (", ".join(sorted(names)) for names in (labels[role], known))
+            raise ConfigError(
+                f"{role} has no label in common with the other inputs ({own} instead of {others}): rename those that "
+                f"are the same type, as in --map {min(labels[role])}={min(known)}, or leave {role} out"
+            )
     return notes
 
 

@@ -62,6 +62,9 @@ def keep_or_store(
     >>> keep_or_store(lambda: [Document("1", "Mara left")], Path("unused"), ["v1"], None, print)[0].id
     '1'
     """
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        raise ConfigError("this is a file; --out and --cache need a folder", file=existing)
     identity = [__version__, *sources, *(["in order"] if ordered else [])]  # another version may read a file otherwise
     place = folder / hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 

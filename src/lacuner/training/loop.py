@@ -30,13 +30,14 @@ from lacuner.training.optimizer import (
     set_rate,
     sparse_tables,
 )
-from lacuner.training.plan import EpochReport
+from lacuner.training.plan import EpochReport, format_time
 from lacuner.training.run_folder import Row, Stage
 from lacuner.training.steps import MakeStep, Step
 
 RELEASE_EVERY = 1000
 """Steps after which the pages of mapped training data are released."""
-
+REPORT_SECONDS = 60.0
+"""Seconds of an epoch between two messages that it goes on."""
 
 Keep = Literal["best", "best or start", "last"]
 """Which weights a stage with dev keeps."""
@@ -158,7 +159,7 @@ class _Trainer:
         self.budget = config.budget
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.sparse = sparse_tables(model)
-        self.start = self.last_checkpoint = time.monotonic()
+        self.start = self.last_checkpoint = self.last_report = time.monotonic()
         self.unsaved = False  # whether there was a step since the last checkpoint
         self.mid_step = False  # whether the weights are ahead of the progress
         self.random: dict[str, Tensor] = {}  # state of the generators after the last step
@@ -188,6 +189,7 @@ class _Trainer:
                 release_pages()
             if progress.batch < len(batches):
                 self._checkpoint_if_due(progress)
+                self._report_if_due(progress, first, len(batches), start)
         loss, count, known, positions = progress.sums
         if not known:
             raise TrainingError("no label is known in this data: nothing can be learned from it")
@@ -264,6 +266,14 @@ class _Trainer:
     def _checkpoint_if_due(self, progress: _Progress) -> None:
         if time.monotonic() - self.last_checkpoint > self.config.checkpoint_seconds:
             self.save(progress)
+
+    def _report_if_due(self, progress: _Progress, first: int, batches: int, start: float) -> None:
+        """Log once a minute how far a long epoch is that began with batch `first`."""
+        if (now := time.monotonic()) - max(start, self.last_report) > REPORT_SECONDS:
+            self.last_report = now
+            left = format_time((now - start) * (batches - progress.batch) / (progress.batch - first))
+            epoch = f"{self.stage.name}: epoch {progress.epoch + 1}/{self.config.epochs}"
+            self.stage.run.log(f"{epoch}  {100 * progress.batch / batches:.0f} % done, {left} left in this epoch")
 
     def save_interrupted(self, progress: _Progress) -> None:
         """Write a checkpoint after Ctrl-C, unless there is nothing new, or a step has changed half of the weights."""

@@ -110,6 +110,13 @@ class Gazetteer:
     def __len__(self) -> int:
         return len(self.entries) + sum(map(len, self.by_document.values()))
 
+    def describe_counts(self, entries: int) -> str:
+        """This number of entries, and that of the rows that were skipped."""
+        rows = self.skipped
+        return (
+            f"{entries:,} {'entry' if entries == 1 else 'entries'}, {rows:,} {'row' if rows == 1 else 'rows'} skipped"
+        )
+
     def describe_for_tagger(self) -> list[str]:
         """The first problems, and how many entries a tagger uses: those for single documents are of no use to it.
 
@@ -120,10 +127,8 @@ class Gazetteer:
         sentences = [str(problem) for problem in self.problems]
         if len(sentences) > PROBLEMS_SHOWN:
             sentences[PROBLEMS_SHOWN:] = [f"{self.file}: {len(sentences) - PROBLEMS_SHOWN:,} more problems"]
-        entries, rows = len(self.entries), self.skipped
-        counts = (
-            f"{entries:,} {'entry' if entries == 1 else 'entries'}, {rows:,} {'row' if rows == 1 else 'rows'} skipped"
-        )
+        entries = len(self.entries)
+        counts = self.describe_counts(entries)
         if self.by_document:
             counts += f"; {len(self) - entries:,} entries for single documents are not used"
         return [*sentences, f"read {self.file}: {counts}"]

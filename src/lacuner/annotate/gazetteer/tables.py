@@ -159,6 +159,10 @@ def _warn_of_odd_labels(builder: GazetteerBuilder, column: int) -> None:
     if not labels:
         return
     line, first = builder.lines[0], builder.labels[0]
+    joined = next((label for label in labels if re.search(r"\w\s*[;|]\s*\w", label)), None)
+    if joined is not None:
+        problem = f"{joined!r} is read as one label; several labels of a term need a row each"
+        builder.add_problem(builder.lines[builder.labels.index(joined)], problem, warning=True)
     others = [times for label, times in labels.items() if label != first]
     if len(labels) > 100 and 2 * len(labels) > labels.total():
         problem = f"there are {len(labels):,} different labels in column {column}; is this the column of labels?"
