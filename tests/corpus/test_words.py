@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,26 @@ from lacuner.errors import ConfigError
 )
 def test_words_of_many_scripts(text: str, words: list[str]) -> None:
     assert [text[start:end] for start, end in split_words(text)] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\u0600 12 \u06005", ["\u0600", "12", "\u06005"]),  # the first had the space behind it
+        ("ℹ🏻\u200d❤", ["ℹ", "🏻\u200d", "❤"]),
+        (".🏻\u200d❤", [".🏻\u200d", "❤"]),  # the heart joined the word before if there was an ℹ before that
+        ("🇩🇪🇫🇷🇮!", ["🇩🇪", "🇫🇷", "🇮", "!"]),
+        ("\x00\u0301\ud800\u0301", ["\x00", "\u0301", "\ud800\u0301"]),
+    ],
+)
+def test_words_of_symbols(text: str, words: list[str]) -> None:
+    assert [text[start:end] for start, end in split_words(text)] == words
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from("\u0600ℹ🏻\u200d❤ \u2028🇩")), max_size=12))
+def test_every_visible_character_is_in_exactly_one_word(text: str) -> None:
+    inside = [place for start, end in split_words(text) for place in range(start, end)]
+    assert inside == [place for place, character in enumerate(text) if regex.match(r"\S", character)]
 
 
 def test_words_are_split_once_and_words_of_the_file_stay() -> None:

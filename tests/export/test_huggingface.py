@@ -21,6 +21,7 @@ from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.export.export import export
 from lacuner.export.huggingface import fits_pipeline, write_huggingface
+from lacuner.export.onnx_graph import SubwordGraph
 from lacuner.export.options import ExportOptions
 from lacuner.export.proof_worker import load_huggingface
 from lacuner.export.reference import subwords
@@ -213,16 +214,18 @@ def test_fifty_thousand_words_are_read_up_to_the_limit(tmp_path: Path) -> None:
 def test_the_reference_decoder_prepares_the_same_sub_words(kind: str, options: dict[str, Any], tmp_path: Path) -> None:
     encoder = make_encoder(tmp_path, kind, **options)
     (tmp_path / "tokenizer.json").write_bytes(encoder.files()["tokenizer.json"])
-    names = ["ids", "attention", "first", "owner", "mask", *(["shape"] if encoder.uses_shapes else [])]
+    names = ["ids", "sizes", *(["shapes"] if encoder.uses_shapes else [])]
     words = subwords.WordFeatures({**encoder.piece_settings(), "inputs": names}, tmp_path)
     sentences = [["Mara", "Teel", "left", "unbelievably", "\u200b", "x" * 300], ["ROSE"], ["12", "\ud800", "玛"]]
     assert [words.count(sentence) for sentence in sentences] == [encoder.count(s).tolist() for s in sentences]
-    batch = encoder.collate(encoder.prepare(sentences), range(3))
     feed = words.feed(sentences)
     assert list(feed) == names
-    for name, array in feed.items():
-        expected = batch.mask if name == "mask" else batch.tensors[name]
-        assert array.tolist() == expected.tolist(), name
+    model = Model(encoder, build_head({"kind": "token", "labels": LABELS}, encoder.width))
+    batch = SubwordGraph(model, encoder).complete(**{name: torch.tensor(array) for name, array in feed.items()})
+    expected = encoder.collate(encoder.prepare(sentences), range(3))
+    assert torch.equal(batch.mask, expected.mask)
+    for name, tensor in batch.tensors.items():
+        assert tensor.tolist() == expected.tensors[name].tolist(), name
 
 
 @pytest.mark.slow

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -92,6 +95,20 @@ def test_any_text_gives_the_same_spans(head: str, exports: Any) -> None:
         assert [span[:3] for span in spans] == spans_of(model, [text])[0]
 
     check()
+
+
+def test_the_folder_predicts_where_lacuner_torch_and_regex_are_not(exports: Any, tmp_path: Path) -> None:
+    tagger, folder, _ = exports("span")
+    shutil.copytree(folder, tmp_path / "elsewhere")
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+    block = "sys.modules |= dict.fromkeys(['lacuner', 'torch', 'regex', 'tokenizers', 'transformers'])"
+    run = "runpy.run_path(sys.argv[2], run_name='__main__')"
+    code = f"import runpy, sys; {block}; sys.argv[0] = 'tagger'; sys.argv.insert(1, sys.argv.pop()); {run}"
+    command = [sys.executable, "-I", "-c", code, tmp_path / "elsewhere" / "tagger.py", tmp_path / "texts.jsonl"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    rows = [json.loads(line)["spans"] for line in done.stdout.splitlines()]
+    predicted = [[(span["start"], span["end"], span["label"]) for span in row] for row in rows]
+    assert predicted == spans_of(Tagger(tagger.model), TEXTS) and sum(map(len, predicted)) > 10
 
 
 @pytest.mark.slow

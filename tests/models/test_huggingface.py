@@ -17,9 +17,10 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.encoders import build_encoder
-from lacuner.models.encoders.huggingface import HuggingFaceConfig, fingerprint, open_huggingface, word_shape
+from lacuner.models.encoders.huggingface import HuggingFaceConfig, fingerprint, open_huggingface
 from lacuner.models.encoders.huggingface_config import MODEL_TYPES, check_model_config
 from lacuner.models.encoders.huggingface_mlm import open_masked_head
+from lacuner.models.encoders.word_shapes import word_shape
 from lacuner.models.heads import build_head
 from lacuner.models.model import Model
 from lacuner.models.storage import CONFIG, load, save

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from operator import itemgetter
@@ -27,27 +27,47 @@ _LONGEST_SHARED = 2000
 """Characters of a text up to which its word ranges are shared with other texts: farther on, few are equal."""
 
 
+_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}"
+_ALONE = rf"{_CJK}\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}"
+WORD_CHARACTERS = {
+    "alone": rf"[{_ALONE}]",
+    "letter": rf"[[\p{{L}}\p{{N}}_]--[{_ALONE}]]",
+    # marks belong to the letter before them; joiners and soft hyphens occur inside Persian, Indic and hyphenated words
+    "inner": rf"[[\p{{L}}\p{{N}}\p{{M}}_\u00ad\u200c\u200d]--[{_ALONE}]]",
+    "mark": r"[\p{M}\u200d]",
+    "prefix": r"[\p{GCB=Prepend}]",
+    "flag": r"[\p{RI}]",
+    "emoji": r"[\p{ExtPict}]",
+    "modifier": r"[\p{GCB=Extend}]",
+    "symbol": r"[^\s\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}]",
+    "attached": r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]",
+    "visible": r"[^\s]",
+}
+"""Sets of characters in the rule of words, as the library regex writes them."""
+_RULE = (
+    "{letter}{inner}*|{alone}{mark}*"
+    "|{prefix}*(?:{flag}{flag}|{emoji}(?:{modifier}*\u200d{emoji})*|{symbol}){attached}*|{visible}"
+)
+"""A symbol is a word with what is attached to it, as in a grapheme cluster: two letters make a flag, joined emoji are
+one. Unlike with `\\X`, what is before a word never matters, and every version of the library reads the rule alike."""
+
+
+def word_pattern(write: Callable[[str], str] = str) -> str:
+    """The regular expression of a word. `write` converts sets of characters for libraries that know other sets.
+
+    >>> import regex
+    >>> regex.findall(word_pattern(), "Mara left.", regex.V1)
+    ['Mara', 'left', '.']
+    """
+    return _RULE.format(**{name: write(characters) for name, characters in WORD_CHARACTERS.items()})
+
+
 @cache
 def _patterns() -> tuple[regex.Pattern[str], regex.Pattern[str]]:
     import regex  # slow to import, and not needed if the file has words
 
-    alone = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
-    letter = rf"[[\p{{L}}\p{{N}}_]--{alone}]"
-    # marks belong to the letter before them; joiners and soft hyphens occur inside Persian, Indic and hyphenated words
-    inner = rf"[[\p{{L}}\p{{N}}\p{{M}}_\u00ad\u200c\u200d]--{alone}]"
-    word = regex.compile(rf"(?V1){letter}{inner}*|{alone}[\p{{M}}\u200d]*|(?!\s)\X")
-    cjk = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u3001-\u303f\u30fb-\u30ff\uff00-\uff65]")
-    return word, cjk
-
-
-def word_pattern() -> str:
-    """The regular expression of a word, for programs that must split as lacuner does.
-
-    >>> import regex
-    >>> regex.findall(word_pattern(), "Mara left.")
-    ['Mara', 'left', '.']
-    """
-    return str(_patterns()[0].pattern)
+    cjk = regex.compile(rf"[{_CJK}\u3001-\u303f\u30fb-\u30ff\uff00-\uff65]")
+    return regex.compile(word_pattern(), regex.V1), cjk
 
 
 _ASCII_WORD = re.compile(r"[A-Za-z0-9_]+|[^ \t\n\r\f\vA-Za-z0-9_]")

@@ -21,9 +21,10 @@ from tokenizers.pre_tokenizers import Split
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForTokenClassification, PreTrainedTokenizerFast
 
-from lacuner.corpus.words import word_texts
+from lacuner.corpus.words import WORD_CHARACTERS, word_pattern, word_texts
 from lacuner.data import Document
 from lacuner.errors import ConfigError
+from lacuner.export.character_sets import character_ranges, oniguruma_set
 from lacuner.export.options import ExportOptions
 from lacuner.export.source import ExportSource
 from lacuner.models.heads.token import AngleOutput, TokenHead
@@ -34,44 +35,31 @@ TOLERANCE = 1e-4
 """Largest difference of a logit between both models for the same sub-words."""
 
 
-def _characters(pattern: str) -> str:
-    """The characters that match, as ranges for a set of Oniguruma.
-
-    The libraries know different versions of Unicode. With ranges, an export has the tables that split lacuner's words.
-    """
-    runs = regex.finditer(rf"(?V1){pattern}+", _ALL)
-    edges = [(_ALL[run.start()], _ALL[run.end() - 1]) for run in runs]
-    return "".join(rf"\x{{{ord(first):x}}}-\x{{{ord(last):x}}}" for first, last in edges)
-
-
-_ALL = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
-_SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_ALONE = _characters(rf"[{_SCRIPTS}]")
-_LETTER = _characters(rf"[[\p{{L}}\p{{N}}_]--[{_SCRIPTS}]]")
-_INNER = _characters(rf"[[\p{{L}}\p{{N}}\p{{M}}_\u00ad\u200c\u200d]--[{_SCRIPTS}]]")
-_MARK = _characters(r"\p{M}")
-_SPACE = _characters(r"\s")
-_EXTENDING = _characters(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
-WORD = rf"[{_LETTER}][{_INNER}]*|[{_ALONE}][{_MARK}\u200d]*|(?![{_SPACE}])\X[{_EXTENDING}]*"
-"""`lacuner.corpus.words.word_pattern` in the syntax of the library tokenizers (Oniguruma)."""
-_TAG = _characters(r"[[\p{Cf}&&\p{GCB=Extend}]--\u200c]")
+WORD = word_pattern(oniguruma_set)
+"""How lacuner splits words, in the syntax of the library tokenizers (Oniguruma)."""
+_ALONE, _INNER = oniguruma_set(WORD_CHARACTERS["alone"]), oniguruma_set(WORD_CHARACTERS["inner"])
+_ATTACHED = oniguruma_set(WORD_CHARACTERS["attached"])
+_MARK, _SPACE = oniguruma_set(r"\p{M}"), oniguruma_set(r"\s")
+_TAG = oniguruma_set(r"[[\p{Cf}&&\p{GCB=Extend}]--\u200c]")
 """Format characters that belong to the symbol before them, but not to a letter."""
-_PREPENDED = _characters(r"[\p{Cf}&&\p{GCB=Prepend}]")
+_PREPENDED = oniguruma_set(r"[\p{Cf}&&\p{GCB=Prepend}]")
 """Format characters that belong to the next character."""
-_CONTROL = _characters(r"[[\p{Cc}\p{Cf}]--[\s\u00ad\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Prepend}]]")
-_OTHER, _UNASSIGNED, _SYMBOL = (_characters(rf"[{kind}]") for kind in (r"\p{C}", r"\p{Co}\p{Cn}", r"\p{So}\p{Sk}"))
+_CONTROL = oniguruma_set(r"[[\p{Cc}\p{Cf}]--[\s\u00ad\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Prepend}]]")
+_OTHER, _UNASSIGNED = oniguruma_set(r"[\p{C}--\p{Cs}]"), oniguruma_set(r"[\p{Co}\p{Cn}]")
+_SYMBOL = oniguruma_set(r"[\p{So}\p{Sk}]")
 _EMOJI = rf"[{_SYMBOL}][{_MARK}]*"
 
 
 def invisible_words(normalizer: Any) -> str:
     """Words that a normaliser deletes, or tears by deleting what joins them. In our encoder they are unknown."""
-    deleted = "".join(mark for mark in regex.findall(r"\p{M}", _ALL) if not normalizer.normalize_str(mark).strip())
-    after_letter = "".join(regex.findall(rf"[{_SCRIPTS}]", deleted))
+    marks = (chr(point) for a, b in character_ranges(r"\p{M}") for point in range(ord(a), ord(b) + 1))
+    deleted = "".join(mark for mark in marks if not normalizer.normalize_str(mark).strip())
+    after_letter = "".join(regex.findall(WORD_CHARACTERS["alone"], deleted))
     alone = rf"|(?<=[{_INNER}])[{after_letter}][{_MARK}]*" if after_letter else ""
     return (
         rf"[{_CONTROL}]|[{_UNASSIGNED}\ufffd][{_MARK}]*|[{_PREPENDED}]+(?=[{_SPACE}{_OTHER}]|\z)"
         rf"|(?<![{_INNER}])\u00ad|(?<=[{_ALONE}])[\u00ad\u200c]|(?<=[{_INNER}{_ALONE}])[{_TAG}]+{alone}"
-        rf"|(?<![^{_SPACE}{_CONTROL}])[{deleted}{_TAG}\u200c\u200d]+(?![{_EXTENDING}])|{_EMOJI}(?:\u200d+{_EMOJI})+"
+        rf"|(?<![^{_SPACE}{_CONTROL}])[{deleted}{_TAG}\u200c\u200d]+(?![{_ATTACHED}])|{_EMOJI}(?:\u200d+{_EMOJI})+"
     )
 
 

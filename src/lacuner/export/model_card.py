@@ -29,7 +29,7 @@ from transformers import pipeline
 tagger = pipeline("token-classification", model="{folder}", aggregation_strategy="first")
 print(tagger("..."))
 ```""",
-    "onnx": """`pip install numpy onnxruntime regex tokenizers`; neither torch nor lacuner is needed.
+    "onnx": """`pip install numpy onnxruntime tokenizers`; neither torch nor lacuner is needed.
 
 ```python
 import sys

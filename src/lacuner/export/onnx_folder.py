@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from lacuner.atomic import atomic_write
 from lacuner.corpus.words import word_pattern
 from lacuner.errors import ConfigError
+from lacuner.export.character_sets import literal_set
 from lacuner.export.onnx_graph import OPSET, write_graph
 from lacuner.export.options import ExportOptions
+from lacuner.export.program import write_program
 from lacuner.export.source import ExportSource
-from lacuner.models import ragged
-from lacuner.models.encoders import han, hashing
 from lacuner.models.encoders.lstm import LSTMEncoder
 from lacuner.models.encoders.tiny import TinyEncoder
 from lacuner.models.heads.crf import IMPOSSIBLE, CRFHead
@@ -28,7 +24,7 @@ from lacuner.models.tag_sets import tag_set_of
 from lacuner.models.types import Encoder, Head, SubwordEncoder
 from lacuner.models.windows import OVERLAP, WINDOW
 
-FORMAT = 1
+FORMAT = 2
 PROGRAM = "tagger.py"
 
 
@@ -54,14 +50,14 @@ def write_onnx(source: ExportSource, folder: Path, options: ExportOptions) -> No
         "format": FORMAT,
         "opset": OPSET,
         "labels": list(model.head.labels),
-        "word_pattern": word_pattern(),
+        "word_pattern": word_pattern(literal_set),
         "window": size,
         "overlap": min(OVERLAP, size // 4),
         "budget": _budget(model.head, model.encoder),
         "encoder": {**_encoder_settings(model.encoder), "inputs": inputs},
         "head": _head_settings(model.head),
     }
-    files = {"config.json": json.dumps(config, ensure_ascii=False, indent=1).encode(), **model.encoder.files()}
+    files = {"config.json": json.dumps(config, indent=1).encode(), **model.encoder.files()}
     files[PROGRAM] = write_program(model.encoder, model.head).encode()
     for name, data in files.items():
         with atomic_write(folder / name) as stream:
@@ -88,7 +84,8 @@ def _head_settings(head: Head[Any]) -> dict[str, Any]:
     if isinstance(head, SpanHead):
         return {"threshold": head.threshold}
     tags = tag_set_of(head)
-    settings: dict[str, Any] = {"letters": tags.letters, "labels": len(head.labels)}
+    labels = [label if label < len(head.labels) else -1 for label in tags.types.tolist()]  # -1 is no entity
+    settings: dict[str, Any] = {"tags": [[name[0], label] for name, label in zip(tags.names, labels, strict=True)]}
     if isinstance(head, CRFHead):
         transitions = head.transitions.detach().masked_fill(~head.allowed, IMPOSSIBLE).double().cpu().numpy()
         apart = transitions.copy()
@@ -98,50 +95,3 @@ def _head_settings(head: Head[Any]) -> dict[str, Any]:
         settings |= {"transitions": transitions.tolist(), "apart": apart.tolist()}
         settings |= {"start": start.tolist(), "end": end.tolist()}
     return settings
-
-
-def write_program(encoder: Encoder, head: Head[Any]) -> str:
-    """The reference decoder for an encoder and a head: the modules of `reference` that they need, in one file."""
-    from lacuner.export.reference import crf, lstm, spans, tagger, tags, tiny
-
-    parts: list[ModuleType | Any] = [tagger]
-    parts += [spans] if isinstance(head, SpanHead) else [crf, tags.join_tags] if isinstance(head, CRFHead) else [tags]
-    if isinstance(encoder, TinyEncoder):
-        parts += [tiny, hashing, ragged, han]
-    elif isinstance(encoder, LSTMEncoder):
-        parts += [lstm, hashing, ragged, han]
-    else:
-        from lacuner.export.reference import subwords
-        from lacuner.models.encoders.huggingface import word_shape
-
-        parts += [subwords, word_shape]
-    return join_modules(parts)
-
-
-def join_modules(parts: Iterable[Any]) -> str:
-    """Modules and functions as one program: imports first, without those of lacuner, and the entry point last.
-
-    So the program hashes words with the very code that lacuner runs itself.
-    """
-    header, imports, bodies, end = "", dict[str, None](), [], ""
-    for part in parts:
-        text = inspect.getsource(part)
-        lines = text.splitlines()
-        tree = ast.parse(text)
-        first = 0
-        for node in tree.body if inspect.ismodule(part) else []:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                code = ast.unparse(node)
-                imports |= {} if "lacuner" in code.split()[1] else {code: None}
-            elif not isinstance(node, ast.Expr) or first:
-                break
-            else:
-                header = header or ast.unparse(node)
-            first = node.end_lineno or first
-        body = "\n".join(lines[first:]).strip("\n")
-        body, marker, entry = body.partition('if __name__ == "__main__":')
-        end = marker + entry or end
-        bodies.append(body.strip("\n"))
-    doc = inspect.cleandoc(ast.literal_eval(header))
-    blocks = [f'"""{doc}\n"""', "\n".join(sorted(imports)), *bodies, end]
-    return "\n\n\n".join(block for block in blocks if block) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,17 +94,31 @@ def _onnx_weights(lstm: nn.LSTM, layer: int) -> dict[str, Tensor]:
     return {"input": stack("weight_ih"), "recurrent": stack("weight_hh"), "bias": bias}
 
 
-class _SubwordGraph(nn.Module):
-    """The model of a Hugging Face encoder; `names` are those of its inputs."""
+class SubwordGraph(nn.Module):
+    """The model of a Hugging Face encoder: what it needs besides sub-words follows from their number in each word."""
 
-    def __init__(self, model: Model, names: Sequence[str]) -> None:
+    def __init__(self, model: Model, encoder: SubwordEncoder) -> None:
         super().__init__()
-        self.model, self.names = model, tuple(names)
+        self.model = model
+        settings = encoder.piece_settings()
+        self.before, self.after = len(settings["before"]), len(settings["after"])
 
-    def forward(self, *inputs: Tensor) -> Tensor:
-        tensors = dict(zip(self.names, inputs, strict=True))
-        mask = tensors.pop("mask")
-        return head_output(self.model, self.model.encoder(Batch(mask, tensors)), mask)
+    def forward(self, ids: Tensor, sizes: Tensor, shapes: Tensor | None = None) -> Tensor:
+        batch = self.complete(ids, sizes, shapes)
+        return head_output(self.model, self.model.encoder(batch), batch.mask)
+
+    def complete(self, ids: Tensor, sizes: Tensor, shapes: Tensor | None = None) -> Batch:
+        """A batch as the encoder makes it itself."""
+        mask, words = sizes > 0, sizes.shape[1]
+        ends = sizes.cumsum(dim=1) + self.before
+        place, last = torch.arange(ids.shape[1]), ends[:, -1:]
+        owner = (ends.unsqueeze(1) <= place.unsqueeze(1)).sum(dim=2)
+        owner = torch.where((place >= self.before) & (place < last), owner, words)  # one past the last word: no word
+        tensors = {"ids": ids, "attention": (place < last + self.after).long(), "owner": owner}
+        tensors["first"] = torch.where(mask, ends - sizes, 0)
+        if shapes is not None:
+            tensors["shape"] = functional.pad(shapes, (0, 1)).gather(1, owner)
+        return Batch(mask, tensors)
 
 
 def head_output(model: Model, vectors: Tensor, mask: Tensor) -> Tensor:
@@ -134,11 +148,12 @@ def write_graph(model: Model, path: Path, int8: bool = False) -> list[str]:
         graph = _LSTMGraph(model, model.encoder)
     else:
         assert isinstance(model.encoder, SubwordEncoder)
-        settings = model.encoder.config()
-        used = ["ids", "attention", "first" if settings["pooling"] == "first" else "owner"]
-        used += ["shape"] if settings["shapes"] else []
-        inputs = {**{name: batch.tensors[name] for name in used}, "mask": batch.mask}
-        graph = _SubwordGraph(model, list(inputs))
+        words = torch.arange(batch.mask.shape[1])
+        sizes = (batch.tensors["owner"].unsqueeze(1) == words.unsqueeze(1)).sum(dim=2)
+        inputs = {"ids": batch.tensors["ids"], "sizes": sizes}
+        if model.encoder.config()["shapes"]:
+            inputs["shapes"] = batch.tensors["shape"].gather(1, batch.tensors["first"]) * batch.mask
+        graph = SubwordGraph(model, model.encoder)
     program = _export(graph.eval(), inputs)
     path.parent.mkdir(parents=True, exist_ok=True)
     if int8:

@@ -32,7 +32,7 @@ def decode(scores: np.ndarray, head: dict[str, Any]) -> Iterator[tuple[int, int,
         path.append(int(pointer[path[-1]]))
     path.reverse()
     total = log_sum(alpha[-1] + stop, 0)
-    for first, end, label, _ in join_tags(path, np.ones(size), head):
+    for first, end, label, _ in join_tags(path, np.ones(size), head["tags"]):
         inner = sum(emissions[t, path[t]] + step[path[t - 1], path[t]] for t in range(first + 1, end))
         log = entering[first, path[first]] + inner + leaving[end - 1, path[end - 1]] - total
         yield first, end, label, float(min(np.exp(log), 1.0))

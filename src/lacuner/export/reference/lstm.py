@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lacuner.export.reference.padding import pad
 from lacuner.models.encoders.hashing import normalise_word
-from lacuner.models.ragged import index_words, offsets_of, pad_rows
 
 
 class WordFeatures:
@@ -22,13 +22,10 @@ class WordFeatures:
 
     def feed(self, sentences: list[list[str]]) -> dict[str, np.ndarray]:
         """A batch of sentences, padded to the longest."""
-        words, row, lengths = index_words(sentences)
-        _, mask = pad_rows(offsets_of(lengths), range(len(sentences)))
-        distinct = np.zeros(mask.shape, dtype=np.int64)
-        distinct[mask] = row
-        numbers = np.array([self.words.get(normalise_word(word), 0) for word in words], dtype=np.int64)
-        spelled = [word if len(word) <= 32 else word[:16] + word[-16:] for word in words]
-        spelling = np.ones((len(words), max(map(len, spelled))), dtype=np.int64)
-        for place, word in enumerate(spelled):
-            spelling[place, : len(word)] = [self.characters.get(character, 0) for character in word]
-        return {"words": numbers[distinct], "distinct": distinct, "spelling": spelling, "mask": mask}
+        found: dict[str, int] = {}
+        rows = pad([[found.setdefault(word, len(found)) for word in words] for words in sentences], -1)
+        numbers = np.array([self.words.get(normalise_word(word), 0) for word in found], dtype=np.int64)
+        spelled = (word if len(word) <= 32 else word[:16] + word[-16:] for word in found)
+        spelling = pad([[self.characters.get(character, 0) for character in word] for word in spelled], 1)
+        distinct = rows.clip(0)
+        return {"words": numbers[distinct], "distinct": distinct, "spelling": spelling, "mask": rows >= 0}

@@ -8,19 +8,15 @@ import numpy as np
 
 def decode(scores: np.ndarray, head: dict[str, Any]) -> Iterator[tuple[int, int, int, float]]:
     """First word, end, label and score of each span, from the tag probabilities of a sentence `[words, tags]`."""
-    return join_tags(scores.argmax(axis=1).tolist(), scores.max(axis=1), head)
+    return join_tags(scores.argmax(axis=1).tolist(), scores.max(axis=1), head["tags"])
 
 
-def join_tags(tags: list[int], probs: np.ndarray, head: dict[str, Any]) -> Iterator[tuple[int, int, int, float]]:
+def join_tags(path: list[int], probs: np.ndarray, tags: list[Any]) -> Iterator[tuple[int, int, int, float]]:
     """Spans of tags; a span's score is the probability of its least probable word."""
-    letters, start, label, closed = head["letters"], 0, -1, False
-    for i, tag in enumerate([*tags, 0]):
-        kind, letter = divmod(tag - 1, len(letters)) if tag else (-1, 0)
-        begins = tag > 0 and (letters[letter] in "BS" or closed or kind != label)
-        if label >= 0 and (begins or not tag):
-            if label < head["labels"]:
-                yield start, i, label, float(probs[start:i].min())
-            label = -1
-        if begins:
-            start, label = i, kind
-        closed = tag > 0 and letters[letter] in "ES"
+    chosen, start = [*(tags[tag] for tag in path), ("O", -1)], 0
+    for end in range(1, len(chosen)):
+        (before, label), (letter, next_label) = chosen[end - 1 : end + 1]
+        if before in "OES" or letter in "OBS" or next_label != label:
+            if label >= 0:
+                yield start, end, label, float(probs[start:end].min())
+            start = end

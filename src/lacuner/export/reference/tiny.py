@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lacuner.export.reference.padding import pad
 from lacuner.models.encoders.hashing import word_features
-from lacuner.models.ragged import index_words, offsets_of, pad_rows
 
 
 class WordFeatures:
@@ -21,12 +21,10 @@ class WordFeatures:
 
     def feed(self, sentences: list[list[str]]) -> dict[str, np.ndarray]:
         """A batch of sentences, padded to the longest."""
-        words, row, lengths = index_words(sentences)
-        hashes, starts = word_features(words)
+        numbers: dict[str, int] = {}
+        rows = pad([[numbers.setdefault(word, len(numbers)) for word in words] for words in sentences], -1)
+        hashes, starts = word_features(list(numbers))
         sizes = np.diff(starts)
-        _, mask = pad_rows(offsets_of(lengths), range(len(sentences)))
-        numbers = np.zeros(mask.shape, dtype=np.int64)
-        numbers[mask] = row
         bags = np.repeat(np.arange(len(sizes)), sizes)
         ids = (hashes % self.rows).astype(np.int64)
-        return {"ids": ids, "bags": bags, "sizes": sizes, "words": numbers, "mask": mask}
+        return {"ids": ids, "bags": bags, "sizes": sizes, "words": rows.clip(0), "mask": rows >= 0}

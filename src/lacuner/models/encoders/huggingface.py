@@ -22,6 +22,7 @@ from transformers.utils.peft_utils import find_adapter_config_file
 
 from lacuner.errors import ConfigError, ModelFileError, first_line
 from lacuner.models.encoders.huggingface_config import check_config_file, check_model_config, check_settings
+from lacuner.models.encoders.word_shapes import word_shape
 from lacuner.models.ragged import index_words, offsets_of, pad_rows, run_positions, sum_by_sentence
 from lacuner.models.types import Batch, Features
 
@@ -326,19 +327,3 @@ def _per_word(tokenizer: Tokenizer) -> Tokenizer:
 
 def _ignores_case(tokenizer: Tokenizer) -> bool:
     return all(tokenizer.encode(word).ids == tokenizer.encode(word.lower()).ids for word in ("Paris", "THE"))
-
-
-def word_shape(word: str) -> int:
-    """0 no case, 1 lower case, 2 Capital, 3 CAPITALS, 4 mIxed, 5 has digits, 6 no letters."""
-    if any(map(str.isdigit, word)):
-        return 5
-    letters = [character for character in word if character.isalpha()]
-    if not letters:
-        return 6
-    if word.islower():
-        return 1
-    if word.isupper():
-        return 3 if len(letters) > 1 else 2
-    if word[0].isupper() and not any(map(str.isupper, word[1:])):
-        return 2
-    return 4 if any(map(str.isupper, word)) else 0
