@@ -359,3 +359,10 @@ def test_a_cell_with_two_labels_gives_a_warning(tmp_path: Path) -> None:
         tmp_path, "d.tsv", "aspirin\tChemical\nzinc\tChemical\nnaloxone\tChemical;Drug\nziconotide\tChemical;Drug\n"
     )
     assert sentences(gazetteer) == ["3 'Chemical;Drug' is read as one label; several labels of a term need a row each"]
+
+
+def test_compressed_files_and_addresses_are_no_gazetteers(tmp_path: Path) -> None:
+    with pytest.raises(GazetteerError, match=r"d\.csv\.gz: a gazetteer must not be compressed: unpack it first"):
+        load(tmp_path, "d.csv.gz", "a,b")
+    with pytest.raises(GazetteerError, match=r"https://example\.org/d\.tsv: a gazetteer is read from a file: download"):
+        load_gazetteer("https://example.org/d.tsv")

@@ -233,5 +233,21 @@ except SystemExit:
     assert sum(module.startswith("lacuner") for module in modules) < 90
 
 
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["train", "--weak", "weak.jsonl", "--gold", "", "--out", "run"], "there is an empty argument after --gold: "),
+        (["train", "--weak", "weak.jsonl", "--gold=", "--out", "run"], "there is an empty argument after --gold: "),
+        (["evaluate", "", "--gold", "gold.conll"], "there is an empty argument: is a variable in the command not set?"),
+        (["train", "--weak", "a.jsonl", "b.jsonl", "--out", "run"], "(b.jsonl): repeat the option before each file"),
+        (["annotate", "a.txt", "b.txt", "--out", "w.jsonl"], "(b.txt): repeat the option before each file"),
+        (["annotate", "a.txt", "b.txt", "--out", "w.jsonl"], "instead of several texts, give their folder"),
+    ],
+)
+def test_arguments_that_a_script_or_a_shell_gets_wrong(run: Run, gold: Path, args: list[str], words: str) -> None:
+    """An unset variable was the current folder, read as gold."""
+    assert words in run(*args, status=2).stderr
+
+
 def test_shell_completion(run: Run) -> None:
     assert "_LACUNER_COMPLETE=complete_bash" in run("--show-completion", "bash").stdout

@@ -24,6 +24,17 @@ class SectionedCommand(TyperCommand):
         )
         _write_sections(records, formatter)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; called by click, whose message about files too many does not say what to do."""
+        ctx.allow_extra_args = True
+        extra: list[str] = super().parse_args(ctx, args)
+        if extra and not ctx.resilient_parsing:
+            ctx.fail(
+                f"Got unexpected extra argument(s) ({' '.join(extra)}): repeat the option before each file, as in "
+                "--weak A --weak B; instead of several texts, give their folder"
+            )
+        return extra
+
 
 class SectionedGroup(TyperGroup):
     """A group of commands that lists them by section; those without one are under "Commands"."""

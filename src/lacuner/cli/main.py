@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -206,6 +207,15 @@ def join_launched(arguments: Sequence[str]) -> Iterator[None]:
             raise
 
 
+def _refuse_empty_arguments(arguments: Sequence[str]) -> None:
+    """An empty path would be the current folder: `--gold "$GOLD"` in a script where GOLD is not set."""
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        if not argument or re.fullmatch("--[a-z-]+=", argument):
+            option = before if not argument else argument.removesuffix("=")
+            where = f" after {option}" if option.startswith("--") else ""
+            raise ConfigError(f"there is an empty argument{where}: is a variable in the command not set?")
+
+
 def main(join: bool = False) -> None:
     """Run a command. Wrong input ends with status 2 and one sentence, any other failure with status 1.
 
@@ -220,6 +230,7 @@ def main(join: bool = False) -> None:
         # exit instead of dying, so that half-written files and workers are cleaned up
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
+        _refuse_empty_arguments(sys.argv[1:])
         with join_launched(sys.argv[1:]) if join else nullcontext():
             app(prog_name="lacuner")
     except LacunerError as error:

@@ -23,6 +23,7 @@ _READERS: dict[str, Callable[[str, GazetteerBuilder], None]] = {
 GAZETTEER_FORMATS = tuple(_READERS)
 _EXTENSIONS = {"tab": "tsv", "ndjson": "jsonl", "srj": "json", "lst": "txt", "list": "txt"}
 _SPREADSHEETS = ("xlsx", "xls", "ods", "numbers")
+_COMPRESSED = ("gz", "bz2", "xz", "zst", "zip")
 _ZIP = b"PK\x03\x04"
 _NAME_ENCODING = "name its encoding (--dictionary-encoding)"
 
@@ -53,6 +54,8 @@ def load_gazetteer(
     file = Path(path)
     if file.is_dir():
         raise GazetteerError("this is a folder; name the files in it", file=file)
+    if re.match("https?:/", str(file)):
+        raise GazetteerError("a gazetteer is read from a file: download it first", file=path)
     format = _find_format(file, format)
     if label is None and format == "txt":
         label = file.stem
@@ -77,6 +80,8 @@ def _find_format(file: Path, format: str | None) -> str:
     if format:
         raise GazetteerError(f"there is no dictionary format called {format!r} (there are {known})", file=file)
     hint = "; save a spreadsheet as CSV, or convert it with `lacuner dictionary build`" if name in _SPREADSHEETS else ""
+    if name in _COMPRESSED:
+        raise GazetteerError("a gazetteer must not be compressed: unpack it first", file=file)
     problem = f"the extension does not tell the format: name one of {known} (--dictionary-format){hint}"
     raise GazetteerError(problem, file=file)
 
