@@ -129,6 +129,10 @@ def test_options_that_do_not_go_together(run: Run, folder: Path, options: list[s
 def test_output_is_a_folder(run: Run, folder: Path) -> None:
     (folder / "file").write_text("")
     assert "--out is a folder: this is a file" in run(*ANNOTATE, "--out", "file", *SHARDS, status=2).stderr
+    save(new_tagger(), folder / "run")
+    for command in ((*ANNOTATE, "--out", "-"), ("predict", "run", "texts.jsonl")):
+        assert "--on writes a folder, not to standard output" in run(*command, *SHARDS, status=2).stderr
+    assert not (folder / "-").exists()
 
 
 def test_output_inside_the_corpus_is_refused(run: Run, folder: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Exit, Option
 
+from lacuner.atomic import STANDARD_STREAM
 from lacuner.cli.console import log
 from lacuner.cli.options import InputOptions, refuse_output_inside
 from lacuner.cli.sources import LabellingSources, SourceOptions
@@ -144,6 +145,8 @@ def run_in_shards(job: Job, corpus: Path, out: Path, inputs: InputOptions, optio
     from lacuner.scale.shards import SHARD_SIZE, Corpus
 
     engine = open_engine(options.on or "", options.workers)
+    if out == STANDARD_STREAM:
+        raise ConfigError("--on writes a folder, not to standard output: name one with --out")
     if out.exists() and not out.is_dir():
         raise ConfigError("with --on, --out is a folder: this is a file", file=out)
     refuse_output_inside(corpus, out)
