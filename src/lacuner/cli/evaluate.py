@@ -63,11 +63,10 @@ def evaluate(
         scores = score(*(rename_labels(reader, names, unused) for reader in readers))
     for reader in readers:
         reader.log_lost()
-    log_unused_names(unused)
-    _warn_of_labels(scores)
     facts = scores.as_json()
     if json:
         print_json({**facts, "words_unread": words_unread})
+        _warn_of_labels(scores, unused)
         return
     print_scores(scores, "predicted")
     words, documents = 100 * facts["token_accuracy"], 100 * facts["sentence_accuracy"]
@@ -78,16 +77,18 @@ def evaluate(
         log(f"{gold}: no entity in this file, so every score is 0")
     if len(scores.lost):
         log(f"words: {scores.lost}")
+    _warn_of_labels(scores, unused)
 
 
-def _warn_of_labels(scores: Evaluation) -> None:
-    """Say so if gold and predictions have no label in common."""
+def _warn_of_labels(scores: Evaluation, unused: set[str]) -> None:
+    """Report labels to rename that do not occur, and gold and predictions that have no label in common."""
+    log_unused_names(unused)
     gold = [label for label, count in scores.per_type.items() if count.gold]
     predicted = [label for label, count in scores.per_type.items() if count.predicted]
     if gold and predicted and {*gold}.isdisjoint(predicted):
         log(
             f"gold ({', '.join(gold)}) and predictions ({', '.join(predicted)}) have no label in common: rename those "
-            f"that are the same type, as in --map {gold[0]}={predicted[0]}"
+            f"that are the same type with --map {gold[0]}=NAME"
         )
 
 

@@ -58,7 +58,7 @@ def check_labels(data: Mapping[str, Sequence[Document] | None], gazetteer: Itera
             own, others = (", ".join(sorted(names)) for names in (labels[role], known))
             raise ConfigError(
                 f"{role} has no label in common with the other inputs ({own} instead of {others}): rename those that "
-                f"are the same type, as in --map {min(labels[role])}={min(known)}, or leave {role} out"
+                f"are the same type with --map {min(labels[role])}=NAME, or leave {role} out"
             )
     return notes
 
