@@ -228,18 +228,27 @@ def test_the_reference_decoder_prepares_the_same_sub_words(kind: str, options: d
         assert tensor.tolist() == expected.tensors[name].tolist(), name
 
 
-@pytest.mark.slow
-def test_onnx_of_a_transformer(tmp_path: Path) -> None:
-    """Embeddings of word shapes, mean pooling and a span head, in text that needs several windows."""
+@pytest.mark.parametrize(
+    ("kind", "options", "head"),
+    [
+        pytest.param(
+            "bert", {"shapes": True, "pooling": "mean"}, {"kind": "span", "widths": 3}, marks=pytest.mark.integration
+        ),
+        pytest.param("roberta", {"shapes": False}, {"kind": "token"}, marks=pytest.mark.slow),
+    ],
+)
+def test_onnx_of_a_transformer(kind: str, options: dict[str, Any], head: dict[str, Any], tmp_path: Path) -> None:
+    """Both ways of pooling, in text that needs several windows."""
     pytest.importorskip("onnxscript")
-    encoder = make_encoder(tmp_path / "encoder", "bert", shapes=True, pooling="mean")
-    model = Model(encoder, build_head({"kind": "span", "labels": LABELS, "widths": 3}, encoder.width))
+    encoder = make_encoder(tmp_path / "encoder", kind, **options)
+    model = Model(encoder, build_head({"labels": LABELS, **head}, encoder.width))
     with torch.no_grad():
-        encoder.shapes.weight.normal_()
+        if encoder.uses_shapes:
+            encoder.shapes.weight.normal_()
         for parameter in model.head.parameters():
             parameter.normal_(std=0.7)
     save(Tagger(model.eval()), tmp_path / "run")
-    docs = [Document(str(i), text) for i, text in enumerate([*TEXTS, "Mara left Halden. " * 60])]
+    docs = [Document(str(i), text) for i, text in enumerate([*TEXTS, "".join(JOINING), "Mara left Halden. " * 60])]
     proof = export(tmp_path / "run", "onnx", tmp_path / "out", docs).proof
     assert proof.equal == proof.spans > 20 and proof.score_difference < 1e-4
 

@@ -103,8 +103,8 @@ class SubwordGraph(nn.Module):
         settings = encoder.piece_settings()
         self.before, self.after = len(settings["before"]), len(settings["after"])
 
-    def forward(self, ids: Tensor, sizes: Tensor, shapes: Tensor | None = None) -> Tensor:
-        batch = self.complete(ids, sizes, shapes)
+    def forward(self, *inputs: Tensor) -> Tensor:
+        batch = self.complete(*inputs)
         return head_output(self.model, self.model.encoder(batch), batch.mask)
 
     def complete(self, ids: Tensor, sizes: Tensor, shapes: Tensor | None = None) -> Batch:
