@@ -4,7 +4,8 @@ A newcomer has texts, half of a gazetteer, and nothing else, or 60 completely la
 row trains with the default settings of `lacuner train`, and scores on test: the gazetteer alone, the model alone, both
 as `lacuner predict` combines them, and both with the threshold that is best on all of dev. The texts are the first 800
 training sentences. The gazetteer is a random half of the corpus's dictionary (bc5cdr, ec), or of the names in the
-training gold (wikigold, resume). OUT/rows.jsonl gets one row per condition; rows that are there are not run again.
+training gold (wikigold, resume). OUT/rows.jsonl gets one row per condition; rows that are there are not run again. If
+`--runs` has kept their run folders, their label issues are ranked again by the present code.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from statistics import mean
 from typing import Any
 
 from lacuner.annotate import Entry, annotate, gazetteer_source, load_gazetteer
+from lacuner.atomic import write_json_lines
 from lacuner.corpus import read
 from lacuner.data import Document, Splits
 from lacuner.evaluate.scores import count_exact
@@ -29,7 +31,7 @@ from lacuner.techniques.label_issues import LabelIssues
 from lacuner.trainer.auto import AUTO, AutoSettings
 from lacuner.trainer.comparison import compare_on_dev
 from lacuner.trainer.merge_rule import tune_with_gazetteer
-from lacuner.trainer.train import train
+from lacuner.trainer.train import TrainingResult, train
 
 CORPORA = {"bc5cdr": "train.gold", "ec": "train", "wikigold": "train.gold", "resume": "train"}
 """Corpora, and their file of training gold, from which the texts are taken."""
@@ -37,6 +39,8 @@ SENTENCES, LABELED, FIRST_ISSUES = 800, 60, 50
 EXTRAS = ("nothing", "gold", "dev")
 
 Row = dict[str, Any]
+Cell = tuple[str, str, str, int]
+"""Corpus, extra, encoder and seed."""
 
 
 def prepare(data: Path, corpus: str, seed: int) -> tuple[list[Document], list[Entry]]:
@@ -62,10 +66,10 @@ def without_labels(docs: Sequence[Document]) -> list[Document]:
     return [replace(doc, spans=(), rejected=(), unsure=(), complete=None) for doc in docs]
 
 
-def run(data: Path, corpus: str, extra: str, encoder: str, seed: int) -> Row:
-    """Train as a newcomer does, and score on test."""
+def train_cell(data: Path, corpus: str, extra: str, encoder: str, seed: int, runs: Path) -> TrainingResult:
+    """Train as a newcomer does, in a folder in `runs`; a run that is there is loaded."""
     docs, entries = prepare(data, corpus, seed)
-    dev, test = (list(read(data / corpus / f"{part}.conll", complete=True)) for part in ("dev", "test"))
+    dev = list(read(data / corpus / "dev.conll", complete=True))
     weak = list(annotate(without_labels(docs), [gazetteer_source(entries)]))
     own = random.Random(seed + 1000).sample(range(len(docs)), LABELED)
     splits = Splits(
@@ -73,11 +77,20 @@ def run(data: Path, corpus: str, extra: str, encoder: str, seed: int) -> Row:
         gold=[docs[i] for i in sorted(own)] if extra == "gold" else None,
         dev=dev[:LABELED] if extra == "dev" else None,
     )
-    log: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        settings = AutoSettings(settings=(f'encoder.name="{encoder}"',))
-        gazetteer = TaggerGazetteer(entries)
-        result = train(AUTO, splits, Path(folder) / "run", settings, seed, log.append, gazetteer=gazetteer)
+    settings = AutoSettings(settings=(f'encoder.name="{encoder}"',))
+    folder = run_folder(runs, corpus, extra, encoder, seed)
+    return train(AUTO, splits, folder, settings, seed, gazetteer=TaggerGazetteer(entries))
+
+
+def run_folder(runs: Path, corpus: str, extra: str, encoder: str, seed: int) -> Path:
+    return runs / "-".join((corpus, extra, encoder, str(seed)))
+
+
+def run(data: Path, corpus: str, extra: str, encoder: str, seed: int, runs: Path) -> Row:
+    """Train as a newcomer does, and score on test."""
+    result = train_cell(data, corpus, extra, encoder, seed, runs)
+    docs, _ = prepare(data, corpus, seed)
+    dev, test = (list(read(data / corpus / f"{part}.conll", complete=True)) for part in ("dev", "test"))
     tagger = result.tagger
     assert isinstance(tagger, Tagger)
     scores = {row.system: row.count.as_json() for row in compare_on_dev(tagger, test).rows}
@@ -138,23 +151,40 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--extras", nargs="+", choices=EXTRAS, default=list(EXTRAS))
     parser.add_argument("--encoders", nargs="+", default=["tiny", "auto"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--runs", type=Path, help="folder that keeps the run folders; default: they are deleted")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    results = options.out / "rows.jsonl"
-    rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    done = {(row["corpus"], row["extra"], row["encoder"], row["seed"]) for row in rows}
-    for seed in options.seeds:
-        for encoder in options.encoders:
-            for extra in options.extras:
-                for corpus in options.corpora:
-                    if (corpus, extra, encoder, seed) not in done:
-                        rows.append(run(options.data, corpus, extra, encoder, seed))
-                        with results.open("a") as stream:
-                            stream.write(json.dumps(rows[-1]) + "\n")
-                        f1 = {name: round(100 * score["f1"], 1) for name, score in rows[-1]["scores"].items()}
-                        print(corpus, extra, encoder, seed, f1, rows[-1]["issues"], flush=True)
+    cells = [
+        (corpus, extra, encoder, seed)
+        for seed in options.seeds
+        for encoder in options.encoders
+        for extra in options.extras
+        for corpus in options.corpora
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = run_cells(cells, options.data, options.out / "rows.jsonl", options.runs or Path(folder))
     (options.out / "table.md").write_text("\n".join(table(rows)) + "\n")
     print("\n".join(table(rows)))
+
+
+def run_cells(cells: Sequence[Cell], data: Path, results: Path, runs: Path) -> list[Row]:
+    """The rows in `results`, with those of the cells that have none, and label issues ranked again for kept runs."""
+    lines = results.read_text().splitlines() if results.exists() else []
+    rows: dict[Cell, Row] = {
+        (row["corpus"], row["extra"], row["encoder"], row["seed"]): row for row in map(json.loads, lines)
+    }
+    for cell in cells:
+        if cell not in rows:
+            rows[cell] = run(data, *cell, runs)
+        elif run_folder(runs, *cell).exists():
+            docs, _ = prepare(data, cell[0], cell[-1])
+            rows[cell]["issues"] = judge_issues(train_cell(data, *cell, runs).label_issues, docs)
+        else:
+            continue
+        write_json_lines(results, rows.values())
+        f1 = {name: round(100 * score["f1"], 1) for name, score in rows[cell]["scores"].items()}
+        print(*cell, f1, rows[cell]["issues"], flush=True)
+    return list(rows.values())
 
 
 if __name__ == "__main__":
