@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from lacuner.data import Document, Span
+from lacuner.errors import LacunerError
 from lacuner.evaluate.threshold import THRESHOLDS
 from lacuner.techniques.hidden_entries import (
     FOLDS,
+    MAX_LENGTH,
     HiddenCounts,
     choose_operating_point,
     count_hidden,
     entry_fold,
+    estimate_length_odds,
     hide_entries,
     read_operating_point,
     write_operating_point,
@@ -53,6 +56,37 @@ def test_predictions_are_counted_by_what_they_overlap() -> None:
     inexact = count_hidden([weak], [replace(weak, spans=(Span(14, 29, "LOC", 0.9),))], fold)
     assert inexact.inexact[at["high"]] == 1 and not inexact.correct.any() and not inexact.new.any()
     assert (counts + inexact).hidden == 2
+
+
+def test_lengths_are_counted_among_the_probable_predictions() -> None:
+    text = "Old Halden saw Vorn and New Moss and Teel"
+    weak = Document("1", text, spans=(Span(0, 10, "LOC"),))
+    predicted = [Span(0, 10, "LOC", 0.9), Span(15, 19, "LOC", 0.5), Span(24, 32, "LOC", 0.6), Span(37, 41, "LOC", 0.4)]
+    fold = entry_fold("Old Halden")
+    counts = count_hidden([weak], [replace(weak, spans=tuple(predicted))], fold)
+    assert counts.correct_by_length[:3].tolist() == [0, 1, 0] and counts.new_by_length[:3].tolist() == [1, 1, 0]
+    both = counts + count_hidden([weak], [replace(weak, spans=(Span(0, 3, "LOC", 0.9),))], fold)
+    assert both.correct_by_length.tolist() == counts.correct_by_length.tolist(), "of the wrong length"
+
+
+def test_a_length_that_hidden_names_rarely_have_is_rarely_right() -> None:
+    """On ec, predictions of two characters, and of five and more, were right half as often as those of three."""
+    lengths = np.zeros((2, MAX_LENGTH), dtype=int)
+    lengths[0, 1:5], lengths[1, 1:5] = [40, 30, 3, 0], [500, 230, 80, 60]
+    counts = replace(simulated(1000, 0.4), correct_by_length=lengths[0], new_by_length=lengths[1])
+    odds = estimate_length_odds(counts)
+    assert odds[2] > 1.3 and odds[1] < 1 and odds[3] < 0.7 and odds[4] < 0.6
+    assert odds[0] == 1 and set(odds[5:]) == {1}, "nothing is known about them"
+    point = choose_operating_point(counts)
+    assert point is not None and point.length_odds == tuple(odds)
+    assert estimate_length_odds(simulated(1000, 0.4)).tolist() == [1] * MAX_LENGTH
+
+
+def test_few_mentions_say_little_about_lengths() -> None:
+    lengths = np.zeros((2, MAX_LENGTH), dtype=int)
+    lengths[:, :2] = [[2, 0], [5, 5]]
+    odds = estimate_length_odds(replace(simulated(9, 0.4), correct_by_length=lengths[0], new_by_length=lengths[1]))
+    assert 1 < odds[0] < 1.1 and 0.9 < odds[1] < 1
 
 
 def simulated(missing: int, found: float) -> HiddenCounts:
@@ -102,9 +136,20 @@ def test_an_operating_point_of_an_earlier_version_is_read(tmp_path: Path) -> Non
     stored = json.loads((tmp_path / "operating_point.json").read_text())
     (tmp_path / "operating_point.json").write_text(json.dumps(stored | {"precision": 0.5}))
     assert read_operating_point(tmp_path) == point
-    del stored["new"]
+    del stored["new"], stored["length_odds"]
     (tmp_path / "operating_point.json").write_text(json.dumps(stored))
-    assert read_operating_point(tmp_path) == point, "it predicted as many as there were missing"
+    assert read_operating_point(tmp_path) == replace(point, length_odds=()), "it predicted as many as were missing"
+
+
+@pytest.mark.parametrize("odds", [3, ["1"], [0], [float("nan")], [1e400], {"a": 1}])
+def test_a_damaged_operating_point(tmp_path: Path, odds: object) -> None:
+    point = choose_operating_point(simulated(200, 0.4))
+    assert point is not None
+    write_operating_point(point, tmp_path)
+    stored = json.loads((tmp_path / "operating_point.json").read_text())
+    (tmp_path / "operating_point.json").write_text(json.dumps(stored | {"length_odds": odds}))
+    with pytest.raises(LacunerError, match="not the operating point"):
+        read_operating_point(tmp_path)
 
 
 def test_too_few_hidden_names_tell_nothing() -> None:

@@ -70,6 +70,17 @@ def test_of_equally_probable_names_the_one_with_more_mentions_ranks_first() -> N
     assert [name.text for name in issues.missing_names()] == ["Mara Teel", "Halden"]
 
 
+def test_names_of_a_length_that_is_rarely_right_rank_lower() -> None:
+    mentions = [
+        missing("Mara  Teel met", "PERSON", 0.9),
+        missing("Halden", "PLACE", 0.8),
+        missing("=cmd", "PLACE", 0.8),
+    ]
+    issues = LabelIssues(mentions, [], 3, length_odds=(2, 1, 0.5))
+    scores = {name.text: round(name.score, 3) for name in issues.missing_names()}
+    assert scores == {"Halden": 0.788, "=cmd": 0.65, "Mara Teel met": 0.538} and next(iter(scores)) == "Halden"
+
+
 def test_a_prediction_that_merges_two_labels_casts_no_doubt_on_them() -> None:
     doc = Document("1", "Mara Teel left", spans=(Span(0, 4, "PERSON"), Span(5, 9, "PERSON")))
     merged = replace(doc, spans=(Span(0, 9, "PERSON", 0.99),))

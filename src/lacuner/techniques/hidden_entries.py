@@ -18,13 +18,14 @@ import json
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from lacuner.atomic import write_json
 from lacuner.corpus.intervals import IntervalSet
+from lacuner.corpus.words import words_of, words_touching
 from lacuner.data import Document, Span
 from lacuner.errors import explain_damage
 from lacuner.evaluate.calibration import SpanCalibration, fit_monotone
@@ -43,6 +44,12 @@ MIN_SHARE = 0.6
 MIN_EXACT = 1 / 3
 """Share of exact ones among the predictions that overlap a hidden mention, for a threshold below `BALANCED`. It is an
 upper bound of their precision. Predictions with a precision below half of the F1 lower the F1."""
+MAX_LENGTH = 16
+"""Number of words from which on predictions count as equally long."""
+MAX_ODDS = 1e6
+"""Largest length odds that are read from a file."""
+LENGTH_PRIOR = 20
+"""Predictions of average precision that are added to those of each length: with few mentions the odds stay near 1."""
 
 
 def entry_fold(surface: str) -> int:
@@ -83,9 +90,13 @@ class HiddenCounts:
     """Other predictions that overlap a hidden mention."""
     new: np.ndarray
     """Predictions where nothing is labeled."""
+    correct_by_length: np.ndarray = field(default_factory=lambda: np.zeros(MAX_LENGTH, dtype=np.int64))
+    """At threshold `BALANCED`: the correct ones of 1, 2 ... `MAX_LENGTH` or more words."""
+    new_by_length: np.ndarray = field(default_factory=lambda: np.zeros(MAX_LENGTH, dtype=np.int64))
+    """The same for predictions where nothing is labeled."""
 
     def __add__(self, other: "HiddenCounts") -> "HiddenCounts":
-        return HiddenCounts(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+        return HiddenCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 def count_hidden(docs: Iterable[Document], predicted: Iterable[Document], fold: int) -> HiddenCounts:
@@ -96,6 +107,7 @@ def count_hidden(docs: Iterable[Document], predicted: Iterable[Document], fold: 
     `predicted` has a score on every span, and all spans down to the lowest threshold.
     """
     correct, inexact, new = array("d"), array("d"), array("d")
+    correct_by_length, new_by_length = np.zeros((2, MAX_LENGTH), dtype=np.int64)
     hidden = labeled = 0
     for doc, prediction in zip(docs, predicted, strict=True):
         if doc.complete:
@@ -107,9 +119,29 @@ def count_hidden(docs: Iterable[Document], predicted: Iterable[Document], fold: 
         for span in prediction.spans:
             if hidden_places.overlaps(span.start, span.end):
                 (correct if span.key in keys else inexact).append(_score(span))
-        new.extend(map(_score, find_new(doc, prediction.spans)))
+        unlabeled = find_new(doc, prediction.spans)
+        new.extend(map(_score, unlabeled))
+        _count_lengths(doc, (span for span in prediction.spans if span.key in keys), correct_by_length)
+        _count_lengths(doc, unlabeled, new_by_length)
     counts = [len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (correct, inexact, new)]
-    return HiddenCounts(hidden, labeled, *counts)
+    return HiddenCounts(hidden, labeled, *counts, correct_by_length, new_by_length)
+
+
+def _count_lengths(doc: Document, spans: Iterable[Span], counts: np.ndarray) -> None:
+    """Add the probable ones of some predicted spans to the counts of their lengths."""
+    for span in spans:
+        if _score(span) >= BALANCED:
+            counts[count_words(doc, span) - 1] += 1
+
+
+def count_words(doc: Document, span: Span) -> int:
+    """The length of a span in words, at most `MAX_LENGTH`.
+
+    >>> count_words(Document("1", "Mara left Halden"), Span(0, 9, "X"))
+    2
+    """
+    first, last = words_touching(words_of(doc), span.start, span.end)
+    return min(max(last - first, 1), MAX_LENGTH)
 
 
 def find_new(doc: Document, predicted: Iterable[Span]) -> list[Span]:
@@ -143,6 +175,8 @@ class OperatingPoint:
     """F1 of labels and predictions together, if all labels are right."""
     labels_f1: float
     """F1 of the labels alone, if all are right."""
+    length_odds: tuple[float, ...] = ()
+    """`estimate_length_odds`, to rank predictions where nothing is labeled; empty if an earlier version wrote it."""
 
 
 def write_operating_point(point: OperatingPoint, folder: Path) -> None:
@@ -158,9 +192,12 @@ def read_operating_point(folder: Path) -> OperatingPoint | None:
     with explain_damage("this is not the operating point of a run", path):
         stored = json.loads(path.read_bytes())
         stored.setdefault("new", stored["missing"])  # not written by all earlier versions, some of which wrote more
-        values = {field.name: stored[field.name] for field in fields(OperatingPoint)}
-        if not all(isinstance(value, int | float) for value in values.values()):
+        odds = tuple(stored.setdefault("length_odds", []))
+        values = {each.name: stored[each.name] for each in fields(OperatingPoint)} | {"length_odds": odds}
+        if not all(isinstance(value, int | float) for name, value in values.items() if name != "length_odds"):
             raise ValueError("not numbers")
+        if not all(isinstance(factor, int | float) and 0 < factor <= MAX_ODDS for factor in odds):
+            raise ValueError("not odds")
     return OperatingPoint(**values)
 
 
@@ -188,7 +225,25 @@ def choose_operating_point(counts: HiddenCounts, models: int = 1) -> OperatingPo
         recall=share,
         f1=2 * (labeled + missing * share) / (2 * labeled + new + missing),
         labels_f1=2 * labeled / (2 * labeled + missing),
+        length_odds=tuple(estimate_length_odds(counts).tolist()),
     )
+
+
+def estimate_length_odds(counts: HiddenCounts) -> np.ndarray:
+    """For 1, 2 ... `MAX_LENGTH` words: a factor on the odds that a prediction where nothing is labeled is right.
+
+    Hidden names are like missing ones. So the share of a length among the hidden mentions that are found is its share
+    among the right predictions.
+
+    >>> lengths = np.zeros((2, MAX_LENGTH), dtype=int)
+    >>> lengths[:, :2] = [[50, 50], [300, 100]]  # half of the hidden names found have two words, a quarter of the new
+    >>> counts = HiddenCounts(200, 500, *np.zeros((3, len(THRESHOLDS))), *lengths)
+    >>> estimate_length_odds(counts)[:3].round(2).tolist()
+    [0.74, 1.69, 1.0]
+    """
+    correct, new = counts.correct_by_length, counts.new_by_length
+    expected = (new.sum() * correct + LENGTH_PRIOR * new) / (correct.sum() + LENGTH_PRIOR)
+    return np.asarray((expected + LENGTH_PRIOR) / (new + LENGTH_PRIOR))
 
 
 def calibrate_on_hidden(counts: HiddenCounts, missing: float) -> SpanCalibration | None:

@@ -17,6 +17,7 @@ from lacuner.annotate.matching.matcher import Matcher
 from lacuner.atomic import atomic_write, write_json_lines
 from lacuner.corpus.intervals import IntervalSet, SpanIndex
 from lacuner.data import Document, Span
+from lacuner.techniques.hidden_entries import count_words
 
 if TYPE_CHECKING:  # it imports torch, which a reader of issues does not need
     from lacuner.models.storage import AnyTagger
@@ -62,6 +63,8 @@ class LabelIssues:
     """The same for doubtful labels."""
     occurrences: Mapping[str, int] = field(default_factory=dict)
     """How often each missing surface form occurs where nothing is labeled."""
+    length_odds: Sequence[float] = ()
+    """For names of 1, 2 ... words: how much more often they are right than others, as a factor on the odds."""
 
     def missing_names(self) -> list[MissingName]:
         """The missing spans grouped by surface form and label, best first."""
@@ -69,10 +72,16 @@ class LabelIssues:
         for issue in self.missing:
             groups.setdefault((_surface(issue.document, issue.span), issue.span.label), []).append(issue)
         names = [
-            MissingName(text, label, mentions, max(self.occurrences.get(text, 0), len(mentions)))
+            MissingName(
+                text, label, mentions, max(self.occurrences.get(text, 0), len(mentions)), self._find_odds(mentions[0])
+            )
             for (text, label), mentions in groups.items()
         ]
         return sorted(names, key=lambda name: -name.score)
+
+    def _find_odds(self, mention: Disagreement) -> float:
+        length = count_words(mention.document, mention.span)
+        return self.length_odds[min(length, len(self.length_odds)) - 1] if self.length_odds else 1.0
 
 
 @dataclass(frozen=True)
@@ -84,19 +93,24 @@ class MissingName:
     mentions: list[Disagreement]
     occurrences: int
     """How often it occurs where nothing is labeled, predicted or not."""
+    odds: float = 1.0
+    """How much more often names of its length are right than others."""
 
     @property
     def score(self) -> float:
-        """Mean probability over all occurrences, and one more of 0.5 because a single mention says little.
+        """Mean probability over all occurrences, and one more of 0.5, with the odds of names of this length.
 
-        So a word that the model predicts as a name only once ranks low, and a name with several mentions above one with
-        a single mention.
+        A single mention says little: so a word that the model predicts as a name only once ranks low, and a name with
+        several mentions above one with a single mention.
         """
-        return (sum(mention.span.score or 0.0 for mention in self.mentions) + 0.5) / (self.occurrences + 1)
+        mean = (sum(mention.span.score or 0.0 for mention in self.mentions) + 0.5) / (self.occurrences + 1)
+        return mean * self.odds / (1 - mean + mean * self.odds)
 
 
-def find_label_issues(tagger: AnyTagger, docs: Sequence[Document]) -> LabelIssues:
+def find_label_issues(tagger: AnyTagger, docs: Sequence[Document], length_odds: Sequence[float] = ()) -> LabelIssues:
     """Compare weak labels with a tagger's predictions on the same documents.
+
+    `length_odds`, if they are known (`hidden_entries.estimate_length_odds`), change the ranks of missing names.
 
     >>> from lacuner.models.lookup import LookupTagger
     >>> weak = Document("1", "Mara met Teel.", spans=(Span(0, 4, "PERSON"),))
@@ -119,7 +133,7 @@ def find_label_issues(tagger: AnyTagger, docs: Sequence[Document]) -> LabelIssue
     listed, listed_doubtful = missing.sort(), doubtful.sort()
     surfaces = {_surface(issue.document, issue.span) for issue in listed}
     unlisted = missing.count - len(listed), doubtful.count - len(listed_doubtful)
-    return LabelIssues(listed, listed_doubtful, labels, *unlisted, count_unlabeled(docs, surfaces))
+    return LabelIssues(listed, listed_doubtful, labels, *unlisted, count_unlabeled(docs, surfaces), length_odds)
 
 
 class _TopIssues:

@@ -205,7 +205,9 @@ def train(  # noqa: PLR0913
 
 def _list_issues(tagger: AnyTagger, weak: Sequence[Document], run: Run) -> LabelIssues:
     """Compare the model, without its gazetteer, with the weak labels; the issues are written into the run folder."""
-    issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, weak)
+    point = read_operating_point(run.folder)
+    length_odds = point.length_odds if point is not None else ()
+    issues = find_label_issues(Tagger(tagger.model) if isinstance(tagger, Tagger) else tagger, weak, length_odds)
     if not run.read_only:
         write_label_issues((*issues.missing, *issues.doubtful), run.folder / "label_issues.jsonl")
         write_missing_names(issues, run.folder / "label_issues.tsv")
