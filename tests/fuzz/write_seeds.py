@@ -28,7 +28,9 @@ IDENTITY = {"identity": {"recipe": "trust", "seed": 1, "config": {}, "data": {}}
 STATE = {"epoch": 1, "step": 3, "rng": [1, 2], "tensors": "0123.safetensors", "sha256": "0" * 64}
 METRICS = '{"stage": "train", "epoch": 0, "loss": 0.5, "dev": {"f1": 0.5, "precision": 0.5, "recall": 0.5}}\n'
 COMPARISON = [{"system": "both", "correct": 1, "predicted": 2, "gold": 3, "low": 0.1, "high": 0.7}]
-OPERATING_POINT = dict.fromkeys(("threshold", "new", "missing", "recall", "precision", "f1", "labels_f1"), 0.5)
+OPERATING_POINT = dict.fromkeys(("threshold", "new", "missing", "recall", "precision", "f1", "labels_f1"), 0.5) | {
+    "length_odds": [0.5, 2]
+}
 ISSUE_LINE = '{"context": "in [Halden] now", "text": "Halden"}\n'
 SIDECAR = {"format": 1, "case": "smart", "spacing": "given", "stop": ["Will"], "entries": [["Halden", "LOC"]]}
 BERT = {"model_type": "bert", "hidden_size": 16, "attn_implementation": "sdpa", "id2label": {"0": "O"}}

@@ -75,7 +75,7 @@ def test_a_length_that_hidden_names_rarely_have_is_rarely_right() -> None:
     lengths[0, 1:5], lengths[1, 1:5] = [40, 30, 3, 0], [500, 230, 80, 60]
     counts = replace(simulated(1000, 0.4), correct_by_length=lengths[0], new_by_length=lengths[1])
     odds = estimate_length_odds(counts)
-    assert odds[2] > 1.3 and odds[1] < 1 and odds[3] < 0.7 and odds[4] < 0.6
+    assert odds[2] > 1.2 and odds[1] < 1 and odds[3] < 0.85 and odds[4] < 0.75
     assert odds[0] == 1 and set(odds[5:]) == {1}, "nothing is known about them"
     point = choose_operating_point(counts)
     assert point is not None and point.length_odds == tuple(odds)

@@ -48,7 +48,7 @@ MAX_LENGTH = 16
 """Number of words from which on predictions count as equally long."""
 MAX_ODDS = 1e6
 """Largest length odds that are read from a file."""
-LENGTH_PRIOR = 20
+LENGTH_PRIOR = 50
 """Predictions of average precision that are added to those of each length: with few mentions the odds stay near 1."""
 
 
@@ -239,7 +239,7 @@ def estimate_length_odds(counts: HiddenCounts) -> np.ndarray:
     >>> lengths[:, :2] = [[50, 50], [300, 100]]  # half of the hidden names found have two words, a quarter of the new
     >>> counts = HiddenCounts(200, 500, *np.zeros((3, len(THRESHOLDS))), *lengths)
     >>> estimate_length_odds(counts)[:3].round(2).tolist()
-    [0.74, 1.69, 1.0]
+    [0.81, 1.44, 1.0]
     """
     correct, new = counts.correct_by_length, counts.new_by_length
     expected = (new.sum() * correct + LENGTH_PRIOR * new) / (correct.sum() + LENGTH_PRIOR)
