@@ -123,8 +123,9 @@ def count_hidden(docs: Iterable[Document], predicted: Iterable[Document], fold: 
         new.extend(map(_score, unlabeled))
         _count_lengths(doc, (span for span in prediction.spans if span.key in keys), correct_by_length)
         _count_lengths(doc, unlabeled, new_by_length)
-    counts = [len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (correct, inexact, new)]
-    return HiddenCounts(hidden, labeled, *counts, correct_by_length, new_by_length)
+    at_thresholds = (len(scores) - np.searchsorted(np.sort(scores), THRESHOLDS) for scores in (correct, inexact, new))
+    lengths = {"correct_by_length": correct_by_length, "new_by_length": new_by_length}
+    return HiddenCounts(hidden, labeled, *at_thresholds, **lengths)
 
 
 def _count_lengths(doc: Document, spans: Iterable[Span], counts: np.ndarray) -> None:
