@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ BUDGETS = (0, 50, 100, 200, 400)
 ARMS = ("issues", "random", "useful")
 KEYS = ("corpus", "seed", "recipe", "encoder", "arm", "budget", "round", "on")
 """What identifies a row."""
+LINE = ("corpus", "recipe", "arm", "round")
+"""What identifies a line of the table."""
 
 Row = dict[str, Any]
 
@@ -200,7 +202,7 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
                 rounds = review_in_rounds(weak, gold, options.budgets, options.round, make_queue)
                 yield from ((arm, budget, docs, actions) for budget, docs, actions in rounds)
                 continue
-            for budget in filter(None, options.budgets):
+            for budget in filter(None, options.sentence_budgets or options.budgets):
                 decisions = number(label_sentences(queue, gold, budget, orders[arm]))
                 actions = Counter(decision.action for decision in decisions)
                 yield arm, budget, apply_decisions(weak, decisions).docs, actions
@@ -231,24 +233,23 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Mean F1 (model with gazetteer, model alone) over seeds: a line per corpus and arm, a column per budget."""
+    """F1 of model and gazetteer, mean and deviation over seeds: a line per corpus and arm, a column per budget."""
     budgets = sorted({row["budget"] for row in rows})
-    yield f"| corpus | recipe | arm | {' | '.join(map(str, budgets))} | seeds |"
-    yield "|---" * (len(budgets) + 4) + "|"
-    for corpus, recipe in sorted({(row["corpus"], row["recipe"]) for row in rows}):
-        for arm in ARMS:
-            cells, seeds = [], 0
-            for budget in budgets:
-                own = [
-                    row["scores"]
-                    for row in rows
-                    if (row["corpus"], row["recipe"], row["budget"]) == (corpus, recipe, budget)
-                    and row["arm"] in (arm, "none")
-                ]
-                seeds = max(seeds, len(own))
-                f1 = [mean(100 * scores[system]["f1"] for scores in own) for system in ("both", "model")] if own else []
-                cells.append(" / ".join(f"{value:.1f}" for value in f1))
-            yield f"| {corpus} | {recipe} | {arm} | {' | '.join(cells)} | {seeds} |"
+    yield f"| corpus | recipe | arm | round | {' | '.join(map(str, budgets))} | seeds |"
+    yield "|---" * (len(budgets) + 5) + "|"
+    for line in sorted({tuple(row[key] for key in LINE) for row in rows if row["arm"] != "none"}):
+        cells: list[str] = []
+        seeds: set[int] = set()
+        for budget in budgets:
+            own = [row for row in rows if row["budget"] == budget and tuple(row[key] for key in LINE) == line]
+            if not budget:  # without decisions; of the seeds that the arm has
+                arms = {row["seed"] for row in rows if tuple(row[key] for key in LINE) == line}
+                own = [row for row in rows if row["arm"] == "none" and row["seed"] in arms]
+                own = [row for row in own if (row["corpus"], row["recipe"]) == line[:2]]
+            seeds |= {row["seed"] for row in own}
+            f1 = [100 * row["scores"]["both"]["f1"] for row in own]
+            cells.append(f"{mean(f1):.1f}" + (f" ± {stdev(f1):.1f}" if len(f1) > 1 else "") if f1 else "")
+        yield f"| {' | '.join(map(str, line))} | {' | '.join(cells)} | {', '.join(map(str, sorted(seeds)))} |"
 
 
 def main(arguments: list[str]) -> None:
@@ -258,7 +259,10 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=["bc5cdr", "wikigold", "ec"])
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--budgets", nargs="+", type=int, default=list(BUDGETS))
-    parser.add_argument("--round", type=int, default=50, metavar="N", help="decisions per round; 0: a single queue")
+    parser.add_argument(
+        "--sentence-budgets", nargs="+", type=int, help="those of random and useful (default: --budgets)"
+    )
+    parser.add_argument("--round", type=int, default=0, metavar="N", help="decisions per round; 0: a single queue")
     parser.add_argument("--recipe", default="ensemble")
     parser.add_argument("--encoder", default="auto")
     parser.add_argument("--folds", type=int, default=3)

@@ -59,12 +59,13 @@ from lacuner.training.run_folder import Run
 from lacuner.training.stage import Selection, load_stage, new_model, train_stage
 
 NEEDS = ("weak",)
+GROUP = "recommended"
+PAPER = "ours; after Li et al., 2021, and Meng et al., 2021"
+
 MIN_REVIEWED = 20
 """Number of labels that a reviewer has accepted, from which the members are trained with `rate_after_review`."""
 REVIEWED = "review"
 """The `source` of what a reviewer has accepted."""
-GROUP = "recommended"
-PAPER = "ours; after Li et al., 2021, and Meng et al., 2021"
 
 
 class Config(RecipeConfig):
