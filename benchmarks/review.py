@@ -3,8 +3,9 @@
 A simulated reviewer answers from the training gold. The set-up is that of `benchmarks.first_hour`: 800 sentences, half
 of a gazetteer, no dev. Each arm spends the same budget of spans looked at, and the recipe is trained again:
 
-- `issues`: decisions on the queue of `lacuner audit issues`, in its order. A decision holds for all equal strings, with
-  the answer for the first of them; that is one span looked at.
+- `issues`: decisions on the queue of `lacuner audit issues`, in the order of the page, which skips what is settled. A
+  decision holds for all equal strings, with the answer for the first of them; that is one span looked at. After every
+  `--round` decisions they are applied, and the next round of review has a new queue (0: a single queue).
 - `random`: randomly drawn sentences, labeled completely. One costs as many spans as it has entities, at least one.
 - `useful`: the same for the sentences that the queue puts first.
 
@@ -18,10 +19,12 @@ import json
 import random
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
+from dataclasses import replace
+from itertools import chain, zip_longest
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -36,13 +39,18 @@ from lacuner.evaluate.scores import count_exact
 from lacuner.models.gazetteer import TaggerGazetteer
 from lacuner.models.tagger import Tagger
 from lacuner.review.apply import apply_decisions, revise_gazetteer
-from lacuner.review.decisions import Action, Decision
+from lacuner.review.decisions import Action, Decision, DecisionLog
 from lacuner.review.prepare import prepare_review
 from lacuner.review.queue import ReviewQueue
+from lacuner.review.session import Filter, ReviewSession
 from lacuner.trainer.train import load_recipe_config, train
 
 BUDGETS = (0, 50, 100, 200, 400)
 ARMS = ("issues", "random", "useful")
+KEYS = ("corpus", "seed", "recipe", "encoder", "arm", "budget", "round", "on")
+"""What identifies a row."""
+LINE = ("corpus", "recipe", "arm", "round")
+"""What identifies a line of the table."""
 
 Row = dict[str, Any]
 
@@ -104,24 +112,49 @@ def compare_orders(
     yield f"| order | {' | '.join(map(str, budgets))} |\n" + "|---" * (len(budgets) + 1) + "|"
     answers = [gold[doc.id] for doc in weak]
     for name, order in ORDERS.items():
-        groups = order(list(queue.groups.values()))
-        decisions = number(decide_issues(queue, gold, max(budgets), groups))
+        ordered = replace(queue, issues=tuple(chain.from_iterable(order(list(queue.groups.values())))))
+        decisions = decide_issues(ordered, gold, max(budgets))
         counts = [count_exact(answers, apply_decisions(weak, decisions[:budget]).docs) for budget in budgets]
         yield f"| {name} | {' | '.join(f'{100 * count.f1:.1f}' for count in counts)} |"
 
 
-def decide_issues(
-    queue: ReviewQueue,
+def decide_issues(queue: ReviewQueue, gold: dict[str, Document], budget: int) -> list[Decision]:
+    """Decide on the issues that the page shows, one after the other, each time for all equal strings."""
+    with tempfile.TemporaryDirectory() as folder:
+        session = ReviewSession(queue, DecisionLog(Path(folder) / "decisions.jsonl"))
+        issue = session.find_issue(Filter())
+        for _ in range(budget):
+            if issue is None:
+                break
+            action, span = answer(issue, gold[issue.doc_id].spans)
+            session.decide(queue.decide(issue.id, action, span=span, everywhere=True), expected=None)
+            issue = session.find_issue(Filter(), start=issue.id)
+        return session.log.read()
+
+
+def review_in_rounds(
+    weak: Sequence[Document],
     gold: dict[str, Document],
-    budget: int,
-    groups: Sequence[Sequence[LabelIssue]] | None = None,
-) -> list[Decision]:
-    """Decide on the first groups, by default those of the queue, one decision each."""
-    decisions: list[Decision] = []
-    for issues in list(queue.groups.values() if groups is None else groups)[:budget]:
-        action, span = answer(issues[0], gold[issues[0].doc_id].spans)
-        decisions.append(queue.decide(issues[0].id, action, span=span, everywhere=True))
-    return decisions
+    budgets: Sequence[int],
+    size: int,
+    make_queue: Callable[[int, Sequence[Document]], ReviewQueue],
+) -> Iterator[tuple[int, Sequence[Document], Counter[str]]]:
+    """After each budget of decisions: the labels, and how often each action was chosen.
+
+    `make_queue` makes the queue of a round, from its number and the labels after the rounds before.
+    """
+    actions: Counter[str] = Counter()
+    start, labels = 0, weak
+    while start < max(budgets):
+        last = min(start + size, max(budgets)) if size else max(budgets)
+        decisions = decide_issues(make_queue(start // size if size else 0, labels), gold, last - start)
+        for budget in budgets:
+            if start < budget <= last:
+                done = decisions[: budget - start]
+                docs = apply_decisions(labels, done).docs
+                yield budget, docs, actions + Counter(decision.action for decision in done)
+        actions.update(decision.action for decision in decisions)
+        start, labels = last, apply_decisions(labels, decisions).docs
 
 
 def label_sentences(queue: ReviewQueue, gold: dict[str, Document], budget: int, ids: Sequence[str]) -> list[Decision]:
@@ -151,63 +184,72 @@ def run(options: argparse.Namespace, corpus: str, seed: int, done: set[tuple[Any
     models = load_recipe_config("negative_sampling", ["weak"], None, [*cross_fit_settings(), *settings])
     labels = sorted({span.label for doc in docs for span in doc.spans})
     review = options.out / f"{corpus}-{options.encoder}-{seed}"
-    prepared = prepare_review(Splits(weak=weak), review, CrossFitOptions(config=models, folds=options.folds, seed=seed))
-    queue = ReviewQueue(prepared.issues, prepared.documents, prepared.sentences, tuple(labels), prepared.facts)
+
+    def make_queue(round_number: int, docs: Sequence[Document]) -> ReviewQueue:
+        folder, fit = review / str(round_number), CrossFitOptions(config=models, folds=options.folds, seed=seed)
+        return replace(prepare_review(Splits(weak=docs), folder, fit), labels=tuple(labels))
+
+    queue = make_queue(0, weak)
     (review / "calibration.md").write_text("\n".join(judge_queue(queue, gold)) + "\n")
     (review / "orders.md").write_text("\n".join(compare_orders(queue, weak, gold, options.budgets)) + "\n")
     shuffled = random.Random(seed).sample(sorted(gold), len(gold))
-    arms: dict[str, Callable[[int], list[Decision]]] = {
-        "issues": lambda budget: decide_issues(queue, gold, budget),
-        "random": lambda budget: label_sentences(queue, gold, budget, shuffled),
-        "useful": lambda budget: label_sentences(queue, gold, budget, [s.doc_id for s in queue.sentences]),
-    }
-    for budget in options.budgets:
-        for arm in options.arms if budget else ["none"]:
-            if (corpus, seed, options.recipe, options.encoder, arm, budget, options.on) in done:
+    orders = {"random": shuffled, "useful": [sentence.doc_id for sentence in queue.sentences]}
+
+    def arms() -> Iterator[tuple[str, int, Sequence[Document], Counter[str]]]:
+        yield "none", 0, weak, Counter()
+        for arm in options.arms:
+            if arm == "issues":
+                rounds = review_in_rounds(weak, gold, options.budgets, options.round, make_queue)
+                yield from ((arm, budget, docs, actions) for budget, docs, actions in rounds)
                 continue
-            decisions = number(arms[arm](budget) if budget else [])
-            applied = apply_decisions(weak, decisions)
-            with tempfile.TemporaryDirectory() as folder:
-                gazetteer, *_ = revise_gazetteer(TaggerGazetteer(entries), applied.docs)
-                result = train(options.recipe, Splits(weak=applied.docs), folder, config, seed, gazetteer=gazetteer)
-            assert isinstance(result.tagger, Tagger)
-            scores = {"both": count_exact(scored, list(result.tagger.predict(scored))).as_json()}
-            scores["model"] = count_exact(scored, list(Tagger(result.tagger.model).predict(scored))).as_json()
-            counts = {key: getattr(applied, key) for key in ("added", "confirmed", "removed", "rejected", "completed")}
-            actions = [decision.action for decision in decisions]
-            yield {
-                "corpus": corpus,
-                "seed": seed,
-                "recipe": options.recipe,
-                "encoder": options.encoder,
-                "arm": arm,
-                "budget": budget,
-                "on": options.on,
-                "decisions": {action: actions.count(action) for action in sorted(set(actions))},
-                "applied": counts,
-                "scores": scores,
-            }
+            for budget in filter(None, options.sentence_budgets or options.budgets):
+                decisions = number(label_sentences(queue, gold, budget, orders[arm]))
+                actions = Counter(decision.action for decision in decisions)
+                yield arm, budget, apply_decisions(weak, decisions).docs, actions
+
+    for arm, budget, labeled, actions in arms():
+        row = {
+            "corpus": corpus,
+            "seed": seed,
+            "recipe": options.recipe,
+            "encoder": options.encoder,
+            "arm": arm,
+            "budget": budget,
+            "round": options.round if arm == "issues" else 0,
+            "on": options.on,
+        }
+        if tuple(row[key] for key in KEYS) in done:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            gazetteer, *_ = revise_gazetteer(TaggerGazetteer(entries), labeled)
+            result = train(options.recipe, Splits(weak=labeled), folder, config, seed, gazetteer=gazetteer)
+        assert isinstance(result.tagger, Tagger)
+        scores = {
+            "both": count_exact(scored, list(result.tagger.predict(scored))).as_json(),
+            "model": count_exact(scored, list(Tagger(result.tagger.model).predict(scored))).as_json(),
+            "labels": count_exact(docs, labeled).as_json(),
+        }
+        yield row | {"decisions": dict(sorted(actions.items())), "scores": scores}
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Mean F1 (model with gazetteer, model alone) over seeds: a line per corpus and arm, a column per budget."""
+    """F1 of model and gazetteer, mean and deviation over seeds: a line per corpus and arm, a column per budget."""
     budgets = sorted({row["budget"] for row in rows})
-    yield f"| corpus | recipe | arm | {' | '.join(map(str, budgets))} | seeds |"
-    yield "|---" * (len(budgets) + 4) + "|"
-    for corpus, recipe in sorted({(row["corpus"], row["recipe"]) for row in rows}):
-        for arm in ARMS:
-            cells, seeds = [], 0
-            for budget in budgets:
-                own = [
-                    row["scores"]
-                    for row in rows
-                    if (row["corpus"], row["recipe"], row["budget"]) == (corpus, recipe, budget)
-                    and row["arm"] in (arm, "none")
-                ]
-                seeds = max(seeds, len(own))
-                f1 = [mean(100 * scores[system]["f1"] for scores in own) for system in ("both", "model")] if own else []
-                cells.append(" / ".join(f"{value:.1f}" for value in f1))
-            yield f"| {corpus} | {recipe} | {arm} | {' | '.join(cells)} | {seeds} |"
+    yield f"| corpus | recipe | arm | round | {' | '.join(map(str, budgets))} | seeds |"
+    yield "|---" * (len(budgets) + 5) + "|"
+    for line in sorted({tuple(row[key] for key in LINE) for row in rows if row["arm"] != "none"}):
+        cells: list[str] = []
+        seeds: set[int] = set()
+        for budget in budgets:
+            own = [row for row in rows if row["budget"] == budget and tuple(row[key] for key in LINE) == line]
+            if not budget:  # without decisions; of the seeds that the arm has
+                arms = {row["seed"] for row in rows if tuple(row[key] for key in LINE) == line}
+                own = [row for row in rows if row["arm"] == "none" and row["seed"] in arms]
+                own = [row for row in own if (row["corpus"], row["recipe"]) == line[:2]]
+            seeds |= {row["seed"] for row in own}
+            f1 = [100 * row["scores"]["both"]["f1"] for row in own]
+            cells.append(f"{mean(f1):.1f}" + (f" ± {stdev(f1):.1f}" if len(f1) > 1 else "") if f1 else "")
+        yield f"| {' | '.join(map(str, line))} | {' | '.join(cells)} | {', '.join(map(str, sorted(seeds)))} |"
 
 
 def main(arguments: list[str]) -> None:
@@ -217,6 +259,10 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=["bc5cdr", "wikigold", "ec"])
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--budgets", nargs="+", type=int, default=list(BUDGETS))
+    parser.add_argument(
+        "--sentence-budgets", nargs="+", type=int, help="those of random and useful (default: --budgets)"
+    )
+    parser.add_argument("--round", type=int, default=0, metavar="N", help="decisions per round; 0: a single queue")
     parser.add_argument("--recipe", default="ensemble")
     parser.add_argument("--encoder", default="auto")
     parser.add_argument("--folds", type=int, default=3)
@@ -228,9 +274,7 @@ def main(arguments: list[str]) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     results = options.out / "rows.jsonl"
     rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    keys = ("corpus", "seed", "recipe", "encoder", "arm", "budget", "on")
-    rows = [{"on": "test", **row} for row in rows]
-    done = {tuple(row[key] for key in keys) for row in rows}
+    done = {tuple(row[key] for key in KEYS) for row in rows}
     for seed in options.seeds:
         for corpus in options.corpora:
             for row in run(options, corpus, seed, done):
@@ -238,7 +282,7 @@ def main(arguments: list[str]) -> None:
                 with results.open("a") as stream:
                     stream.write(json.dumps(row) + "\n")
                 f1 = {name: round(100 * score["f1"], 1) for name, score in row["scores"].items()}
-                print(corpus, seed, row["arm"], row["budget"], f1, row["decisions"], row["applied"], flush=True)
+                print(corpus, seed, row["arm"], row["budget"], f1, row["decisions"], flush=True)
     own = [row for row in rows if row["on"] == options.on]
     (options.out / "table.md").write_text("\n".join(table(own)) + "\n")
     print("\n".join(table(own)))

@@ -174,7 +174,7 @@ def test_the_legend_names_every_key(server: ReviewServer, open_tab: Callable[...
 def test_keys_can_be_switched_off(server: ReviewServer, open_tab: Callable[..., Tab]) -> None:
     """Speech input types single letters by mistake (WCAG 2.1.4)."""
     tab = open_tab(server.url)
-    tab.page.get_by_label("Keys without Ctrl or Alt are on").click()
+    tab.page.get_by_label("Single-key shortcuts").click()
     tab.press("a", "x", "s")
     tab.page.reload()
     tab.wait_for("question", "Label “Halden”")
@@ -182,7 +182,7 @@ def test_keys_can_be_switched_off(server: ReviewServer, open_tab: Callable[..., 
     assert server.decisions() == []
     tab.page.locator("#accept").click()
     tab.wait_for("status", "Accepted: Halden")
-    tab.page.get_by_label("Keys without Ctrl or Alt are on").click()
+    tab.page.get_by_label("Single-key shortcuts").click()
     tab.press("x")
     assert [decision.action for decision in server.decisions()] == ["accept", "reject"]
 

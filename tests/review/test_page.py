@@ -96,6 +96,16 @@ def test_the_type_is_changed_by_a_digit(tab: Tab, server: ReviewServer) -> None:
     assert spans(server) == [("Halden", "COMPANY")]
 
 
+def test_moved_boundaries_hold_only_where_the_same_words_are_around(tab: Tab, server: ReviewServer) -> None:
+    tab.press("1")
+    assert tab.text("accept-all") == "⇧ A Save for all 3 equal strings"
+    tab.press("ArrowLeft")
+    assert tab.text("accept-all") == "⇧ A Save for up to 3 equal strings"
+    tab.press("A")
+    assert spans(server) == [("of Halden", "COMPANY")]
+    assert tab.text("status") == "Saved: of Halden"
+
+
 def test_more_types_than_digits(serve: Serve, open_tab: OpenTab) -> None:
     labels = tuple(f"TYPE{i}" for i in range(12))
     server = serve(many_issues(3, labels))

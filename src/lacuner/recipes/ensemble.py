@@ -5,6 +5,7 @@ What it does: trains a few span classifiers with negative sampling, which differ
     entities they mostly agree. A last model is trained on the mean of their probabilities for every unlabeled span;
     labels stay as they are. The members are trained for few epochs with few negatives: a model first learns what
     labeled names have in common, and memorises only later that the unlabeled names among its negatives are no entities.
+    After a review (`lacuner review`) fewer names are unlabeled, and the members are trained with more negatives.
     How many entities the last model predicts depends on the data. With dev, the mean probabilities are scaled so that
     they add up to the number of missing entities, estimated from the frequency of entities in dev. Without dev, a fifth
     of the names is hidden from each member. Its predictions for them show at which threshold there are about as many
@@ -61,11 +62,16 @@ NEEDS = ("weak",)
 GROUP = "recommended"
 PAPER = "ours; after Li et al., 2021, and Meng et al., 2021"
 
+MIN_REVIEWED = 20
+"""Number of labels that a reviewer has accepted, from which the members are trained with `rate_after_review`."""
+REVIEWED = "review"
+"""The `source` of what a reviewer has accepted."""
+
 
 class Config(RecipeConfig):
     """Settings of `ensemble`; `train` applies to every member."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"entity_ratio"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"entity_ratio", "rate_after_review"})
 
     head: SpanHeadConfig = SpanHeadConfig()
     train: TrainConfig = TrainConfig(epochs=6)
@@ -73,6 +79,8 @@ class Config(RecipeConfig):
     """Number of ensemble members."""
     rate: float = Field(0.15, gt=0)
     """Number of sampled negatives per word."""
+    rate_after_review: float = Field(0.5, gt=0)
+    """The same, if a reviewer has accepted at least 20 labels."""
     scale: bool = True
     """With dev: whether the probabilities are scaled to the estimated number of missing entities."""
     hide: bool = True
@@ -177,9 +185,22 @@ def train_member(splits: Splits, config: Config, run: Run, number: int) -> None:
     weak = weak_training_set(
         model, list(hide_entries(docs, number % FOLDS)) if config.hide and not splits.dev else docs, Lost()
     )
-    sampling = negative_sampling.Config(encoder=config.encoder, head=config.head, train=config.train, rate=config.rate)
+    rate = member_rate(docs, config)
+    sampling = negative_sampling.Config(encoder=config.encoder, head=config.head, train=config.train, rate=rate)
     make_step = partial(negative_sampling.sampling_step, weak, sampling)
     train_stage(weak.as_annotated, make_step, config.train, run, Selection(splits.dev, config.head.threshold), name)
+
+
+def member_rate(docs: Sequence[Document], config: Config) -> float:
+    """Number of sampled negatives per word of a member: more if a reviewer has accepted labels, one by one.
+
+    >>> from lacuner.data import Span
+    >>> doc = Document("1", "Mara left", spans=(Span(0, 4, "PER", None, "review"),))
+    >>> member_rate([doc] * 19, Config()), member_rate([doc] * 20, Config())
+    (0.15, 0.5)
+    """
+    accepted = sum(span.source == REVIEWED for doc in docs if not doc.complete for span in doc.spans)
+    return config.rate if accepted < MIN_REVIEWED else config.rate_after_review
 
 
 def missing_entities(splits: Splits) -> float | None:

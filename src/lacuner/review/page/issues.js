@@ -196,7 +196,10 @@ export class IssueMode {
     byId("none").hidden = !["wrong_type", "wrong_boundary"].includes(view.kind);
     byId("group").hidden = view.equal < 2;
     const all = view.equal === 2 ? "both" : `all ${view.equal.toLocaleString("en")}`;
-    byId("accept-all").lastElementChild.textContent = `${this.isChanged ? "Save" : "Accept"} for ${all} equal strings`;
+    const { start, end } = view.span;
+    const isMoved = this.range[0] !== start || this.range[1] !== end; // holds only where the same words are around
+    const those = isMoved ? `up to ${view.equal.toLocaleString("en")}` : all;
+    byId("accept-all").lastElementChild.textContent = `${this.isChanged ? "Save" : "Accept"} for ${those} equal strings`;
     byId("reject-all").lastElementChild.textContent = `Reject for ${all}`;
     byId("others").replaceChildren(...view.others.map(listItem));
   }
