@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lacuner.atomic import write_json
+from lacuner.atomic import read_regular_file, write_json
 from lacuner.corpus.intervals import IntervalSet
 from lacuner.data import Document, Span
 from lacuner.errors import explain_damage
@@ -156,7 +156,7 @@ def read_operating_point(folder: Path) -> OperatingPoint | None:
     if not path.exists():
         return None
     with explain_damage("this is not the operating point of a run", path):
-        stored = json.loads(path.read_bytes())
+        stored = json.loads(read_regular_file(path))
         stored.setdefault("new", stored["missing"])  # not written by all earlier versions, some of which wrote more
         values = {field.name: stored[field.name] for field in fields(OperatingPoint)}
         if not all(isinstance(value, int | float) for value in values.values()):
