@@ -72,14 +72,15 @@ speed: $(READY)  ## speed ratios against peers, measured in one run
 	@$(BIN)/python -m benchmarks.speed
 
 # both tools are installed beside the project, not into .venv: they are no part of it
-.venv-tools/bin/pip:
+.venv-tools/.ready:
 	@$(PYTHON) -m venv .venv-tools
-	@PIP_DISABLE_PIP_VERSION_CHECK=1 $@ install --quiet 'pip-audit>=2.9,<3' 'cyclonedx-bom>=7,<8'
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-tools/bin/pip install --quiet 'pip-audit>=2.9,<3' 'cyclonedx-bom>=7,<8'
+	@touch $@
 
-audit: .venv-tools/bin/pip  ## known vulnerabilities of the exact versions (needs a network)
+audit: .venv-tools/.ready  ## known vulnerabilities of the exact versions (needs a network)
 	@.venv-tools/bin/pip-audit --disable-pip --no-deps -r constraints.txt
 
-sbom: $(READY) .venv-tools/bin/pip  ## software bill of materials of .venv: build/sbom.json (CycloneDX)
+sbom: $(READY) .venv-tools/.ready  ## software bill of materials of .venv: build/sbom.json (CycloneDX)
 	@mkdir -p build
 	@.venv-tools/bin/cyclonedx-py environment --output-reproducible -o build/sbom.json $(BIN)/python
 	@echo build/sbom.json

@@ -74,6 +74,29 @@ cut_sentences([doc], TinyEncoder(TinyConfig(width=8, heads=0)), Lost())
 """,
         (100_000, 300_000, 1_000_000),
     ),
+    **{
+        f"{work} of one document with N labels of {types}": (
+            f"""
+from dataclasses import replace
+from lacuner.advice import profile
+from lacuner.audit.issues import label_issues
+from lacuner.data import Document, Span
+from lacuner.noise import Noise, corrupt, measure
+from lacuner.review.build import build_queue
+gold = Document("1", "Mara Teel left " * size, spans=tuple(
+    Span(15 * i, 15 * i + 9, f"L{{i % {count}}}", 0.8) for i in range(size)), complete=True)
+[weak] = corrupt([gold], Noise(drop=0.3, wrong_type=0.1, shift=0.1))
+{code}
+""",
+            (10_000, 30_000),
+        )
+        for work, code in {
+            "noise": "measure([weak], [gold])",
+            "profile": "profile([weak])",
+            "review queue": "build_queue([weak], label_issues([weak], [gold]))",
+        }.items()
+        for types, count in (("5 types", "5"), ("N types", "size"))
+    },
     "similar names among N labels": (
         """
 from lacuner.corpus.check import similar_labels

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lacuner import atomic
-from lacuner.atomic import TEMPORARY, append_line, atomic_write, temporary_folder
+from lacuner.atomic import TEMPORARY, append_line, atomic_write, read_regular_file, temporary_folder
 
 
 def mode(path: Path) -> int:
@@ -142,3 +142,16 @@ def test_a_failed_write_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
         stream.write(b"new")
         raise RuntimeError
     assert path.read_text() == "old" and not parts(tmp_path)
+
+
+def test_issue_29_files_that_do_not_end_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `config.json` that was a link to /dev/zero filled the memory."""
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("zero", "pipe"):
+        with pytest.raises(OSError, match="not a regular file"):
+            read_regular_file(tmp_path / name)
+    (tmp_path / "large").write_bytes(b"12345")
+    monkeypatch.setattr("lacuner.atomic.MAX_FILE", 4)
+    with pytest.raises(OSError, match="larger than"):
+        read_regular_file(tmp_path / "large")

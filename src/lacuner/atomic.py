@@ -1,8 +1,13 @@
-"""Atomic writes: a reader sees the old file or the new one, never half of it. Appending writes whole lines."""
+"""Atomic writes: a reader sees the old file or the new one, never half of it. Appending writes whole lines.
 
+Files that are read as a whole are regular ones: a device has no end, and a pipe without a writer no beginning.
+"""
+
+import errno
 import json
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +20,8 @@ STANDARD_STREAM = Path("-")
 """The name of standard input or standard output in place of a file."""
 TEMPORARY = ".temporary"
 """The folder, in a run folder, of data that is needed only while the run is running."""
+MAX_FILE = 1 << 30
+"""Bytes of a file that is read as a whole."""
 _UMASK = os.umask(0o077)
 os.umask(_UMASK)  # there is no other way to ask for it
 
@@ -52,6 +59,21 @@ def atomic_write(path: str | os.PathLike[str], *, private: bool = False) -> Iter
         raise  # the reader of the pipe has closed it, which is not an error of the user
     except OSError as error:
         raise CorpusError(f"cannot write this file: {error.strerror or error}", file=path) from error
+
+
+def read_regular_file(path: str | os.PathLike[str]) -> bytes:
+    """The content of a file in a folder of ours; an OSError if it is a device, a pipe or larger than a gibibyte.
+
+    >>> read_regular_file("/dev/zero")
+    Traceback (most recent call last):
+    OSError: [Errno 22] not a regular file
+    """
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    if status.st_size > MAX_FILE:
+        raise OSError(errno.EFBIG, f"larger than {MAX_FILE >> 20:,} MiB")
+    return Path(path).read_bytes()
 
 
 def write_json(path: str | os.PathLike[str], value: Any, *, private: bool = False) -> None:

@@ -184,8 +184,11 @@ def _read_toml(file: str | PathLike[str]) -> tuple[str, dict[str, Any]]:
         raise ConfigError("this is not UTF-8 text", file=file) from error
     except RecursionError as error:
         raise ConfigError("this is not TOML: it is nested too deeply", file=file) from error
-    except ValueError as error:  # tomllib.TOMLDecodeError, numbers of thousands of digits, a NUL in the path
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"this is not TOML: {error}", file=file) from error
+    except ValueError as error:  # of `open`: a NUL in the path; of `tomllib`: more digits than Python converts
+        problem = "there is a NUL in its path" if "\0" in str(file) else "a number has too many digits"
+        raise ConfigError(f"this is not TOML: {problem}", file=file) from error
 
 
 def _apply(values: dict[str, Any], setting: str) -> None:

@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import atomic_write, read_regular_file
 from lacuner.errors import CorpusError
 
 Parts = Iterable[Mapping[str, np.ndarray]]
@@ -77,7 +77,7 @@ def write_arrays(folder: Path, identity: Any, parts: Parts, facts: Callable[[], 
 def open_arrays(folder: Path, identity: Any) -> ArrayFolder | None:
     """Map the arrays of a folder; None if it is not finished, or was made from something else."""
     try:
-        content = json.loads((folder / INDEX).read_bytes().decode("utf-8", "surrogatepass"))
+        content = json.loads(read_regular_file(folder / INDEX).decode("utf-8", "surrogatepass"))
         if content["identity"] != identity:
             return None
         if not all(name.isidentifier() for name in content["arrays"]):

@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from lacuner.advice import profile
-from lacuner.advice.entity_ratio import entity_ratio, estimate_entity_ratio, ratio_from_capitals, ratio_from_complete
+from lacuner.advice.entity_ratio import (
+    entity_ratio,
+    entity_ratios,
+    estimate_entity_ratio,
+    ratio_from_capitals,
+    ratio_from_complete,
+)
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span, labels_of
 from lacuner.noise import Noise, corrupt
@@ -28,6 +34,15 @@ def test_the_ratio_equals_counting_word_by_word() -> None:
         assert entity_ratio(docs, labels) == pytest.approx(slow_ratio(docs, labels))
     nested = Document("1", "The Halden Works Ltd", spans=(Span(0, 20, "ORG"), Span(4, 10, "LOC")))
     assert entity_ratio([nested], ["ORG", "LOC"]) == 1.0 and entity_ratio([nested], ["LOC"]) == 0.25
+
+
+def test_ratios_of_labels_equal_those_of_each_label_alone() -> None:
+    docs = demo_corpus().train[:50]
+    docs = [replace(doc, spans=(*doc.spans, Span(0, len(doc.text), f"X{i % 3}"))) for i, doc in enumerate(docs)]
+    labels = ["none", *labels_of(docs)]
+    assert entity_ratios(docs, labels) == {label: entity_ratio(docs, [label]) for label in labels}
+    for label in labels:
+        assert entity_ratio(docs, [label]) == pytest.approx(slow_ratio(docs, {label}))
 
 
 def test_the_interval_of_dev_holds_the_ratio_of_the_training_texts() -> None:

@@ -63,11 +63,21 @@ COMMANDS: dict[str, list[str]] = {
     "audit issues": ["audit", "issues", "out", "--weak", "weak.jsonl", "--folds", "2", *QUICK],
     "audit sampling": ["audit", "sampling", "--weak", "weak.jsonl", "--gold", "gold.jsonl", "--out", "out", *QUICK],
     "train": [*TRAIN, "--out", "out"],
-    "pretrain": ["pretrain", "text.txt", "--encoder", "tiny", "--out", "out", "--set", "epochs=1"],
+    "pretrain": ["pretrain", "text.txt", "--encoder", "tiny", "--out", "out", "--set", "train.epochs=1"],
     "distil": ["distil", "model", "--to", "tiny", "--text", "text.txt", "--out", "out", "--set", "train.epochs=1"],
     "export": ["export", "untrained", "--to", "spacy", "--text", "text.txt", "--out", "out"],
     "bench": ["bench", "spec.toml", "--out", "out", "--data", ".", "--workers", "1"],
+    "augment": ["augment", "text.txt", "--encoder", "run:earlier", "--least-top5", "0", "--out", "out.jsonl"],
+    "audit labels": ["audit", "labels", "model", "weak.jsonl", "--workers", "1", "--out", "out"],
+    "audit removed": ["audit", "removed", "earlier", "--gold", "gold.jsonl", "--out", "out"],
+    "audit completion": ["audit", "completion", "earlier", "--gold", "gold.jsonl", "--out", "out"],
 }
+EARLIER = {
+    "augment": ["pretrain", "text.txt", "--encoder", "tiny", "--set", "train.epochs=1"],
+    "audit removed": ["train", "--recipe", "two_step", "--weak", "weak.jsonl", *QUICK],
+    "audit completion": ["train", "--recipe", "needle", "--gold", "dev.jsonl", "--weak", "weak.jsonl", *QUICK],
+}
+"""The command whose output, the folder `earlier`, another one reads."""
 SPEC = """
 seeds = [1]
 settings = ["train.epochs=1"]
@@ -82,8 +92,8 @@ OBO = '[Term]\nid: X:1\nname: asthma\nsynonym: "bronchial asthma" EXACT []\n\n[T
 TIMES = ("cost", "documents_per_second", "versions", "time", "seconds", "date")
 
 
-def prepare(folder: Path) -> None:
-    """The files that the commands read."""
+def prepare(folder: Path, name: str) -> None:
+    """The files that the commands read; some only if the command called `name` reads them."""
     os.chdir(folder)
     demo = demo_corpus()
     gold = demo.train[:20]
@@ -111,7 +121,8 @@ def prepare(folder: Path) -> None:
     save_queue(queue, Path("reviewed"))
     decision_log(Path("reviewed")).append(queue.decide(issue.id, "accept"))
     save_untrained(Path("untrained"))
-    assert run_in_child([*TRAIN, "--out", "model"], lambda: None) == 0, Path("said.txt").read_text()
+    for command in [[*TRAIN, "--out", "model"], *([[*EARLIER[name], "--out", "earlier"]] if name in EARLIER else [])]:
+        assert run_in_child(command, lambda: None) == 0, Path("said.txt").read_text()
 
 
 def save_untrained(folder: Path) -> None:
@@ -268,7 +279,7 @@ def main() -> None:
     command = COMMANDS[name]
     inputs = folder / "prepared"
     inputs.mkdir()
-    prepare(inputs)
+    prepare(inputs, name)
     work = folder / "work"  # the same for all: some files contain paths
     shutil.copytree(inputs, work)
     os.chdir(work)

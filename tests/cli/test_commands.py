@@ -29,6 +29,18 @@ def gold(tmp_path: Path) -> Path:
     return tmp_path / "gold.conll"
 
 
+def test_a_confusion_matrix_of_many_types_shows_the_most_frequent(run: Run, tmp_path: Path) -> None:
+    """It had a row and a column for each: 64 million cells for 8,000 types."""
+    docs = [document(str(i), Span(0, 9, "PER"), Span(15, 21, f"T{i}")) for i in range(50)]
+    write(docs, tmp_path / "types.jsonl")
+    out = run("noise", "measure", "types.jsonl", "--gold", "types.jsonl").stdout
+    matrix = out.partition("Gold type (rows)")[2].splitlines()
+    assert matrix[1].split()[0] == "PER" and len(matrix[1].split()) == 21
+    assert "(the 20 most frequent of 51 types; --json has all pairs)" in matrix
+    pairs = json.loads(run("noise", "measure", "types.jsonl", "--gold", "types.jsonl", "--json").stdout)["confusion"]
+    assert len(pairs) == 51
+
+
 def test_noise_corrupt_measure_and_evaluate_agree(run: Run, gold: Path, tmp_path: Path) -> None:
     done = json.loads(run("noise", "corrupt", gold, "--drop", 0.5, "--seed", 3, "--out", "weak.jsonl", "--json").stdout)
     assert done["entities"] == 200 and 60 < done["dropped"] < 140

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -10,23 +11,27 @@ from pathlib import Path
 
 import pytest
 
+from lacuner.cli.main import COMMANDS
+from lacuner.cli.options import flatten_options
 from tests.conftest import ROOT
 
-WRITING = (
-    *("convert", "check", "dictionary build", "annotate", "noise corrupt", "predict"),
-    *("apply", "apply from disk", "audit sample", "audit sample from disk"),
-    *(
-        "audit export",
-        "audit import",
-        "audit issues",
-        "audit sampling",
-        "train",
-        "pretrain",
-        "distil",
-        "export",
-        "bench",
-    ),
-)
+FROM_DISK = ("apply from disk", "audit sample from disk")
+
+
+def writing_commands() -> list[str]:
+    """The commands with an output: an option `--out`, a positional `OUT`, or a folder that they fill."""
+    names = []
+    for name, function in COMMANDS.items():
+        parameters = inspect.signature(flatten_options(function)).parameters
+        if {"out", "target"} & parameters.keys() or name in ("audit issues", "audit import"):
+            names.append(name)
+    return names
+
+
+def test_every_command_that_writes_is_killed() -> None:
+    from tests.cli.kill import COMMANDS as KILLED
+
+    assert sorted((*writing_commands(), *FROM_DISK)) == sorted(KILLED)
 
 
 def survive(name: str, folder: Path, points: int) -> None:
@@ -46,6 +51,6 @@ def test_a_command_survives_three_kills(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WRITING)
+@pytest.mark.parametrize("name", [*writing_commands(), *FROM_DISK])
 def test_every_command_survives_twenty(name: str, tmp_path: Path) -> None:
     survive(name, tmp_path, 20)

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from difflib import SequenceMatcher
-from types import FrameType
 from typing import Any
 
 import pytest
 
 from lacuner.corpus.check import Checker, Problem, fix, similar_labels, span_problems
 from lacuner.data import Document, Span, Where
+from tests.growth import count_steps
 
 TEXT = "Mara Teel left Halden."
 
@@ -101,26 +100,6 @@ def test_fix_leaves_only_problems_that_need_a_decision() -> None:
 )
 def test_labels_that_may_be_typos_of_others(labels: dict[str, int], named: list[str]) -> None:
     assert list(similar_labels(labels)) == named
-
-
-def count_steps(action: Callable[[], object]) -> int:
-    """The number of bytecode instructions that an action takes, in all functions that it calls."""
-    steps = 0
-
-    def trace(frame: FrameType, event: str, arg: object) -> Any:
-        nonlocal steps
-        frame.f_trace_opcodes = True
-        frame.f_trace_lines = False
-        steps += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-    return steps
 
 
 def crowd(kind: str, size: int) -> Document:

@@ -19,7 +19,15 @@ def test_interval_sets(triples: list[tuple[int, int, str]], start: int, size: in
     assert IntervalSet(ranges).overlaps(start, end) == any(low < end and start < high for low, high in ranges)
     assert IntervalSet(ranges).covers(start, end) == any(low <= start and end <= high for low, high in ranges)
     overlapping = [triple for triple in sorted(triples) if triple[0] < end and start < triple[1]]
-    assert SpanIndex(triples).overlapping(start, end) == overlapping
+    index = SpanIndex(triples)
+    assert index.spans == sorted(triples) and index.overlapping(start, end) == overlapping
+    assert len(index.overlapping(start, end, limit=1)) == len({(b - a).bit_length() for a, b, _ in overlapping})
+    for triple in triples:
+        index.remove(triple)
+    assert index.spans == []
+    for triple in triples:
+        index.add(triple)
+    assert index.overlapping(start, end) == overlapping
     disjoint, kept = DisjointIntervals(), []
     for low, high in ranges:
         touched = [other for other in sorted(kept) if other[0] < high and low < other[1]]

@@ -138,3 +138,13 @@ def test_an_answer_that_prodigy_does_not_know_is_counted(tmp_path: Path) -> None
         {"answer": "maybe"},
         {"`answer` is none of Prodigy's, and is kept in meta only": 1},
     )
+
+
+@pytest.mark.parametrize("digits", [30, 4000])
+def test_offsets_of_thousands_of_digits_are_named_in_short(digits: int, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(f'{{"text": "Mara left", "spans": [[0, {"9" * digits}, "PER"]]}}\n')
+    with pytest.raises(
+        CorpusError, match="the span 0-99999999999999999999 is outside the text of 9 characters"
+    ) as error:
+        list(read(tmp_path / "x.jsonl"))
+    assert len(str(error.value)) < 500

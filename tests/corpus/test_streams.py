@@ -8,6 +8,7 @@ import lzma
 import os
 import sys
 import threading
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -99,10 +100,17 @@ def test_a_named_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     assert doc.spans == (Span(0, 4, "PER"),)
 
 
-@pytest.mark.parametrize("format", ["jsonl", "conll", "txt", "spacy", "labelstudio"])
+@pytest.mark.parametrize("format", ["jsonl", "conll", "txt", "spacy", "labelstudio", "parquet"])
 def test_issue_29_dev_zero_is_refused(format: str) -> None:
-    with pytest.raises(CorpusError):
-        list(read("/dev/zero", format=format))
+    """At once: a format that is read as a whole took a gigabyte first."""
+    problem = "this is a device" if format in ("spacy", "parquet") else "NUL"
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorpusError, match=problem):
+            list(read("/dev/zero", format=format))
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_beginning_of_a_file_is_decompressed(tmp_path: Path) -> None:

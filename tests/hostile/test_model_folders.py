@@ -24,6 +24,7 @@ from lacuner.models.model import Model
 from lacuner.models.safe_build import build_model, limit_size
 from lacuner.models.storage import CONFIG, NAMES, load, save
 from lacuner.models.tagger import Tagger
+from lacuner.training.run_folder import stored_identity
 
 LABELS = ["LOC", "PER"]
 TINY = {"kind": "tiny", "width": 16, "layers": 1, "rows": 64, "feature": 8, "heads": 2}
@@ -182,3 +183,13 @@ def test_a_list_of_names_is_protected_like_any_model(how: str, tmp_path: Path) -
     with pytest.raises(ModelFileError) as caught:
         load(tmp_path)
     assert str(folder) in str(caught.value)
+
+
+def test_issue_29_a_config_without_an_end_is_refused(tmp_path: Path) -> None:
+    new_folder(*MODELS["tiny, span"], tmp_path / "model")
+    (tmp_path / "model" / CONFIG).unlink()
+    (tmp_path / "model" / CONFIG).symlink_to("/dev/zero")
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        load(tmp_path / "model")
+    (tmp_path / "run.json").symlink_to("/dev/zero")
+    assert stored_identity(tmp_path) is None

@@ -12,6 +12,7 @@ from lacuner.config import make_config
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError
 from lacuner.noise import Noise, corrupt
+from lacuner.noise.corrupt import _hash_of
 
 
 def corpus(size: int = 400) -> list[Document]:
@@ -122,3 +123,31 @@ def test_the_hash_seed_of_python_does_not_matter() -> None:
         for seed in ("0", "1", "77")
     }
     assert len(runs) == 1
+
+
+def test_a_wrong_type_is_any_other_type() -> None:
+    """The types are not listed for each entity, which took quadratic time with thousands of types."""
+    docs = corpus(200)
+    labels = ["LOC", "MISC", "ORG", "PER"]
+    weak = list(corrupt(docs, Noise(wrong_type=1), labels=labels))
+    pairs = Counter(
+        (old.label, new.label)
+        for a, b in zip(docs, weak, strict=True)
+        for old, new in zip(a.spans, b.spans, strict=True)
+    )
+    assert set(pairs) == {(old, new) for old in ("LOC", "PER") for new in labels if new != old}
+    assert max(pairs.values()) < 1.6 * min(pairs.values())
+
+
+def test_the_text_of_a_document_is_hashed_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was hashed several times for each entity, which took quadratic time for a long document."""
+    text = "Mara Teel left " * 200
+    doc = Document("1", text, spans=tuple(Span(15 * i, 15 * i + 9, "PER") for i in range(200)))
+    hashed = []
+    monkeypatch.setattr(
+        sys.modules["lacuner.noise.corrupt"],
+        "_hash_of",
+        lambda *parts: hashed.append(text in parts) or _hash_of(*parts),
+    )
+    list(corrupt([doc], Noise(drop=0.2, wrong_type=0.3, shift=0.5, spurious=0.9), labels=["LOC", "PER"]))
+    assert 0 < sum(hashed) < 10

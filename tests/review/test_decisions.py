@@ -113,6 +113,7 @@ def test_a_last_line_that_lacks_only_its_end_is_kept(tmp_path: Path) -> None:
         ('{"number": 9, "action": "undo", "time": 1, "edits": []}', "an undo needs the number"),
         ('{"action": "skip"}', "there is no 'number'"),
         ("[1, 2]", "not a decision"),
+        ('{"number": ' + "9" * 5000 + "}", "not a decision: a number has too many digits$"),
         ('{"number": 1, "action": "accept", "time": 1, "edits": [{"document": "1", "text_hash": "", "spans": '
          '[{"start": 3, "end": 1, "label": "PER"}], "rejected": []}]}', "`start` < `end`"),
     ],

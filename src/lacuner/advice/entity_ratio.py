@@ -6,14 +6,14 @@ suffice.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 
 from lacuner.corpus.words import words_of, words_touching
-from lacuner.data import Document, labels_of, sort_spans
+from lacuner.data import Document, Span, labels_of, sort_spans
 
 MIN_ENTITIES = 20
 """Minimum number of entities in complete documents for an estimate from them."""
@@ -63,22 +63,56 @@ def entity_ratio(docs: Iterable[Document], labels: Collection[str]) -> float:
     >>> entity_ratio([Document("1", "Mara left Halden .", spans=(Span(0, 4, "PER"), Span(10, 16, "LOC")))], ["PER"])
     0.25
     """
-    words, counts = 0, Counter[str]()
+    words = inside = 0
     for doc in docs:
         words += len(words_of(doc))
-        counts += _count_entity_words(doc, labels)
-    return counts.total() / max(words, 1)
+        inside += _count_entity_words(doc, labels).total()
+    return inside / max(words, 1)
+
+
+def entity_ratios(docs: Iterable[Document], labels: Iterable[str]) -> dict[str, float]:
+    """The share of words that belong to entities of each label.
+
+    >>> from lacuner.data import Span
+    >>> entity_ratios([Document("1", "Mara left Halden .", spans=(Span(0, 4, "PER"), Span(10, 16, "LOC")))], ["PER"])
+    {'PER': 0.25}
+    """
+    words, counts = 0, dict.fromkeys(labels, 0)
+    for doc in docs:
+        words += len(words_of(doc))
+        for label, new in _new_words(doc, [span for span in doc.spans if span.label in counts], by_label=True):
+            counts[label] += len(new)
+    return {label: count / max(words, 1) for label, count in counts.items()}
 
 
 def _count_entity_words(doc: Document, labels: Collection[str]) -> Counter[str]:
     """Number of words in entities of each label; a word in several entities counts for the first."""
-    words = words_of(doc)
-    label_of: dict[int, str] = {}
-    for span in sort_spans(doc.spans):
-        if span.label in labels:
-            for at in range(*words_touching(words, span.start, span.end)):
-                label_of.setdefault(at, span.label)
-    return Counter(label_of.values())
+    counts = Counter[str]()
+    for label, words in _new_words(doc, [span for span in doc.spans if span.label in labels]):
+        counts[label] += len(words)
+    return counts
+
+
+def _new_words(doc: Document, spans: Iterable[Span], by_label: bool = False) -> Iterator[tuple[str, range]]:
+    """The label of each span, and its words that are not part of an earlier one: nested spans share most of theirs.
+
+    `by_label`: of an earlier one with the same label.
+    """
+    own, furthest = words_of(doc), Counter[str]()
+    for span in sort_spans(spans):
+        key = span.label if by_label else ""
+        words = range(*words_touching(own, span.start, span.end))
+        if words.stop > furthest[key]:
+            yield span.label, range(max(words.start, furthest[key]), words.stop)
+            furthest[key] = words.stop
+
+
+def _add_up(counts: Iterable[Counter[str]]) -> Counter[str]:
+    """The sum of many counters; `sum` would copy it each time."""
+    total = Counter[str]()
+    for count in counts:
+        total.update(count)
+    return total
 
 
 def entity_width(docs: Iterable[Document]) -> float | None:
@@ -132,7 +166,7 @@ def ratio_from_complete(
     lengths = np.array([len(words_of(doc)) for doc in complete], dtype=float)
     if entities < MIN_ENTITIES or not lengths.sum():
         return None
-    totals = sum(counts, Counter[str]())
+    totals = _add_up(counts)
     words = float(lengths.sum())
     by_label = {label: totals[label] / words for label in sorted(labels) if totals[label]}
     value = sum(by_label.values())
@@ -151,7 +185,7 @@ def _ratios_of_other_labels(weak: Sequence[Document], by_label: Mapping[str, flo
     """Ratios of the weak documents' other labels, if as large a share of them is labeled."""
     if not (others := set(labels_of(weak)) - set(by_label)):
         return {}
-    labeled = {label: entity_ratio(weak, [label]) for label in (*by_label, *sorted(others))}
+    labeled = entity_ratios(weak, (*by_label, *sorted(others)))
     factor = sum(by_label.values()) / max(sum(labeled[label] for label in by_label), 1e-9)
     return {label: labeled[label] * max(factor, 1.0) for label in sorted(others)}
 
@@ -166,8 +200,8 @@ def ratio_from_capitals(weak: Sequence[Document]) -> EntityRatio | None:
     labels = set(labels_of(weak))
     capitals = labeled_capitals = labeled = words = 0
     for doc in weak:
-        spans, own = doc.spans, words_of(doc)
-        inside = {at for span in spans for at in range(*words_touching(own, span.start, span.end))}
+        own = words_of(doc)
+        inside = {at for _, words_of_span in _new_words(doc, doc.spans) for at in words_of_span}
         for at in range(1, len(own)):
             start, end = own[at]
             if doc.text[slice(*own[at - 1])] in _ENDS_SENTENCE:
@@ -192,5 +226,5 @@ def share_out(weak: Sequence[Document], labels: Collection[str], value: float) -
     >>> {label: round(share, 2) for label, share in share_out([doc], ["LOC", "PER"], 0.3).items()}
     {'LOC': 0.1, 'PER': 0.2}
     """
-    counts = sum((_count_entity_words(doc, labels) for doc in weak), Counter[str]())
+    counts = _add_up(_count_entity_words(doc, labels) for doc in weak)
     return {label: value * counts[label] / max(counts.total(), 1) for label in sorted(labels)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
-from lacuner.annotate.gazetteer.entries import Entry
+from lacuner.annotate.gazetteer.entries import MAX_SURFACE, Entry
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.corpus.intervals import IntervalSet
 from lacuner.data import Document, sort_spans
@@ -28,11 +28,12 @@ class Share(NamedTuple):
 
 
 def count_labels(docs: Iterable[Document]) -> LabelCounts:
-    """The labels of each labeled name."""
+    """The labels of each labeled name; what is longer than an entry of a gazetteer may be is no name."""
     counts: dict[str, Counter[str]] = {}
     for doc in docs:
         for span in doc.spans:
-            counts.setdefault(doc.text[span.start : span.end], Counter())[span.label] += 1
+            if span.end - span.start <= MAX_SURFACE:
+                counts.setdefault(doc.text[span.start : span.end], Counter())[span.label] += 1
     return counts
 
 

@@ -244,9 +244,11 @@ def _forms_inside_entries(forms: Iterable[str], entries: Iterable[Entry]) -> set
     """The forms with which a longer entry of the gazetteer ends: its names include the words that precede them."""
     forms = set(forms)
     last_words = {form.rpartition(" ")[2] for form in forms}
+    longest = max(len(form.split()) for form in forms)
     supported: set[str] = set()
     for entry in entries:
         words = entry.surface.lower().split()
         if len(words) > 1 and words[-1] in last_words:
-            supported.update(forms.intersection(" ".join(words[first:]) for first in range(1, len(words))))
+            starts = range(max(1, len(words) - longest), len(words))
+            supported.update(forms.intersection(" ".join(words[first:]) for first in starts))
     return supported

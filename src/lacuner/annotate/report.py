@@ -17,6 +17,7 @@ from lacuner.annotate.source_accuracy import AccuracyRow
 from lacuner.annotate.sources import Source
 from lacuner.annotate.statistics import LabellingStatistics
 from lacuner.atomic import atomic_write
+from lacuner.corpus.intervals import IntervalSet
 from lacuner.data import Document, Lost, Span
 from lacuner.reporting.html import render_page
 
@@ -106,6 +107,7 @@ class ExampleSampler:
 
     def _compare(self, doc: Document, gold: Document) -> None:
         weak_keys = {span.key for span in doc.spans}
+        labeled, unsure = (IntervalSet(span[:2] for span in spans) for spans in (doc.spans, doc.unsure))
         for key in sorted({span.key for span in gold.spans}):
             span = Span(*key)
             entity = gold.text[span.start : span.end], span.label
@@ -116,8 +118,8 @@ class ExampleSampler:
             row["mentions"] += 1
             if key not in weak_keys:
                 row["missed"] += 1
-                row["unsure"] += any(map(span.overlaps, doc.unsure))
-                row["other"] += any(map(span.overlaps, doc.spans))
+                row["unsure"] += unsure.overlaps(*key[:2])
+                row["other"] += labeled.overlaps(*key[:2])
 
     def examples_by_label(self) -> dict[str, list[Example]]:
         """Examples of each label."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,24 +127,18 @@ class LabellingStatistics:
                     self.by_source[source.name, label]["kept"] += voted[start, end, label]
 
     def _count_overlaps(self, sources: Sequence[Source], spans_by_source: list[list[Span]]) -> None:
-        spans = [(span, number) for number, spans in enumerate(spans_by_source) for span in spans]
-        spans.sort(key=lambda item: (item[0].start, item[0].end, item[1]))
-        overlapping: set[tuple[Span, int]] = set()
-        conflicting: set[tuple[Span, int]] = set()
-        open_spans: list[tuple[Span, int]] = []
-        for item in spans:
-            span, source = item
-            open_spans = [other for other in open_spans if other[0].end > span.start]
-            for other in open_spans:
-                if other[1] != source:
-                    overlapping.update((item, other))
-                    if span.label and other[0].label and other[0].key != span.key:
-                        conflicting.update((item, other))
-            open_spans.append(item)
-        for span, source in overlapping:
-            self.by_source[sources[source].name, span.label]["overlaps"] += 1
-        for span, source in conflicting:
-            self.by_source[sources[source].name, span.label]["conflicts"] += 1
+        if sum(map(bool, spans_by_source)) < 2:
+            return
+        for number, spans in enumerate(spans_by_source):
+            others = [span for other, found in enumerate(spans_by_source) if other != number for span in found]
+            places, labeled = _Places(others), _Places([span for span in others if span.label])
+            same = Counter(span.key for span in others)
+            for span in set(spans):
+                counts = self.by_source[sources[number].name, span.label]
+                if places.count_overlapping(span):
+                    counts["overlaps"] += 1
+                if span.label and labeled.count_overlapping(span) > same[span.key]:
+                    counts["conflicts"] += 1
 
     def merge(self, other: LabellingStatistics) -> None:
         """Add the counts of another part of the corpus."""
@@ -203,3 +198,15 @@ class LabellingStatistics:
         ]
         counts.sort(key=lambda count: -count[0])
         return [(source.name, source.entries[number], times) for times, source, number in counts[:limit]]
+
+
+class _Places:
+    """Counts the spans that overlap another one, however many there are."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        spans = list(spans)
+        self._starts, self._ends = sorted(span.start for span in spans), sorted(span.end for span in spans)
+
+    def count_overlapping(self, span: Span) -> int:
+        """All but those that begin at its end or later, and those that end at its start or earlier."""
+        return bisect_left(self._starts, span.end) - bisect_right(self._ends, span.start)

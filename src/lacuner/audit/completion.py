@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lacuner.atomic import read_regular_file
 from lacuner.corpus import read
 from lacuner.data import Document
 from lacuner.errors import CorpusError, ModelFileError, explain_damage
@@ -131,7 +132,7 @@ def _read_meta(doc: Document, path: Path) -> tuple[SpanKeys, float]:
 
 def _read_label_counts(path: Path) -> dict[str, dict[str, Any]]:
     with explain_damage("these are not the label counts of a run", path):
-        text = path.read_bytes().decode("utf-8", "surrogatepass") if path.exists() else '{"labels": {}}'
+        text = read_regular_file(path).decode("utf-8", "surrogatepass") if path.exists() else '{"labels": {}}'
         return {
             str(kind): {"words": int(row["words"]), "entities": {str(k): int(v) for k, v in row["entities"].items()}}
             for kind, row in json.loads(text)["labels"].items()
@@ -140,7 +141,7 @@ def _read_label_counts(path: Path) -> dict[str, dict[str, Any]]:
 
 def _read_held_out(path: Path) -> list[tuple[float, float, int]]:
     with explain_damage("this is not the calibration of a run", path):
-        bins = json.loads(path.read_text(encoding="utf-8"))["calibration"]["bins"] if path.exists() else ()
+        bins = json.loads(read_regular_file(path))["calibration"]["bins"] if path.exists() else ()
         return [(float(row["score"]), float(row["right"]), int(row["sentences"])) for row in bins]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 
+from lacuner.atomic import read_regular_file
 from lacuner.data import Document
 from lacuner.errors import CorpusError, ModelFileError
 from lacuner.models.ragged import offsets_of, run_positions
@@ -63,7 +64,7 @@ def audit_filtered_tokens(run_folder: str | PathLike[str], gold: Iterable[Docume
     """Compare the tokens that a finished `two_step` run removed with gold for the same documents."""
     path = Path(run_folder) / VALUES
     try:
-        arrays = {name: tensor.numpy() for name, tensor in load_tensors(path.read_bytes()).items()}
+        arrays = {name: tensor.numpy() for name, tensor in load_tensors(read_regular_file(path)).items()}
         document, start, end = arrays["document"], arrays["start"], arrays["end"]
         epochs, values, removed, texts = (arrays[name] for name in ("epochs", "values", "removed", "texts"))
     except FileNotFoundError as error:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lacuner.atomic import temporary_folder
+from lacuner.atomic import read_regular_file, temporary_folder
 from lacuner.audit.probes import (
     CallbackList,
     MissamplingProbe,
@@ -201,7 +201,7 @@ def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
     """Read the metrics of all epochs and stages of a run, dev scores rounded."""
     path = run_folder / "metrics.jsonl"
     with explain_damage("these are not the metrics of a run", path):
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+        rows = [json.loads(line) for line in read_regular_file(path).splitlines()] if path.exists() else []
         for row in rows:
             if "dev" in row:
                 row["dev"] = {name: round(value, 5) for name, value in row["dev"].items()}

@@ -24,7 +24,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import atomic_write, read_regular_file
 from lacuner.audit.cross_fitting import CrossFit, CrossFitOptions, options_config
 from lacuner.corpus.stored import StoredDocuments
 from lacuner.data import Document, Lost, Splits
@@ -81,7 +81,7 @@ def _read_margins(file: Path) -> dict[str, Tensor] | None:
     if not file.exists():
         return None
     try:
-        tensors = load_tensors(file.read_bytes())
+        tensors = load_tensors(read_regular_file(file))
         return {name: tensors[name] for name in ("margin", "rival")}
     except (OSError, SafetensorError, KeyError) as error:
         raise ModelFileError("not the margins of a training: delete this file", file=file) from error

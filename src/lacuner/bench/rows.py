@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import atomic_write, read_regular_file
 from lacuner.errors import ConfigError
 
 Row = dict[str, Any]
@@ -137,7 +137,7 @@ def read_row(path: Path) -> Row:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular_file(path).decode("utf-8")
     except OSError as error:
         raise ConfigError(f"cannot read this file: {error.strerror}", file=path) from error
     except UnicodeDecodeError as error:

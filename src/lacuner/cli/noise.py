@@ -17,6 +17,9 @@ from lacuner.errors import ConfigError
 if TYPE_CHECKING:
     from lacuner.noise import Noise
 
+MAX_TYPES = 20
+"""Rows and columns of the printed confusion matrix."""
+
 
 def corrupt(
     gold: Annotated[Path, Argument(metavar="GOLD", help="Corpus with gold annotations.")],
@@ -122,8 +125,11 @@ def measure(
     rows = [(label, *[f"{counts[kind]:,}" for kind in KINDS]) for label, counts in result.kinds.items()]
     total = ("all", *[f"{result.total[kind]:,}" for kind in KINDS])
     print_table("\nLabel errors by type", ("type", *KINDS), [*rows, total])
-    types = [*result.kinds, NO_ENTITY]
+    most = sorted(result.kinds, key=lambda label: -result.kinds[label].total())[:MAX_TYPES]
+    types = [*sorted(most), NO_ENTITY]
     confusion = [(real, *[f"{result.confusion[real, weak_type]:,}" for weak_type in types]) for real in types]
     print_table("\nGold type (rows) against weak type (columns)", ("", *types), confusion)
+    if len(result.kinds) > MAX_TYPES:
+        echo(f"(the {MAX_TYPES} most frequent of {len(result.kinds):,} types; --json has all pairs)")
     density = result.density
     echo(f"\n{100 * density.share:.1f} % of {density.sentences:,} sentences have at most sqrt(n) entities in n words")

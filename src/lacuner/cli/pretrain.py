@@ -8,6 +8,7 @@ from typing import Annotated
 
 from typer import Argument
 
+from lacuner.atomic import read_regular_file
 from lacuner.cli.console import CorpusReader, echo, hash_corpus, log, print_json
 from lacuner.cli.options import Encoder, InputOptions, Json, RunFolder, Seed, Settings, SettingsFile
 from lacuner.data import Document
@@ -66,7 +67,7 @@ def _draw_curves(run: Path) -> None:
     """Draw the training loss, and the perplexity on held-out text of each corpus, by shard."""
     from lacuner.reporting.svg import Axes, Figure, Panel, line_style, write_figures
 
-    rows = [loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [loads(line) for line in read_regular_file(run / "metrics.jsonl").splitlines()]
     measured = [row for row in rows if "dev" in row]
     series = [name for name in measured[-1]["dev"] if name.startswith("perplexity")]
     styles = {name: line_style(number) for number, name in enumerate(["training loss", *series])}

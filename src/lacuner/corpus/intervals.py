@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
@@ -34,7 +34,9 @@ class IntervalSet:
 
 
 class SpanIndex(Generic[T]):
-    """Spans, or other tuples that begin with start, end and label, sorted: a query looks at its surroundings only.
+    """Spans, or other tuples that begin with start, end and label: a query looks at its surroundings only.
+
+    Spans are kept by size, in powers of two. So a few long spans do not make all queries slow.
 
     >>> index = SpanIndex([(5, 9, "PER"), (0, 4, "PER"), (3, 6, "LOC")])
     >>> index.overlapping(4, 6)
@@ -45,22 +47,44 @@ class SpanIndex(Generic[T]):
     """
 
     def __init__(self, spans: Iterable[T]) -> None:
-        self.spans = sorted(spans, key=lambda span: span[:3])
-        """In order of start, end and label."""
-        self._longest = max((span[1] - span[0] for span in self.spans), default=0)
+        self._by_size: dict[int, list[T]] = {}
+        """By the number of binary digits of their size, in order of start, end and label."""
+        for span in sorted(spans, key=_span_key):
+            self._by_size.setdefault(_size_class(span), []).append(span)
 
-    def overlapping(self, start: int, end: int) -> list[T]:
-        """The spans that share a character with this interval, in order."""
-        first = bisect_right(self.spans, start - self._longest, key=itemgetter(0))
-        last = bisect_left(self.spans, end, key=itemgetter(0))
-        return [span for span in self.spans[first:last] if span[1] > start]
+    @property
+    def spans(self) -> list[T]:
+        """In order of start, end and label."""
+        return sorted(chain(*self._by_size.values()), key=_span_key)
+
+    def overlapping(self, start: int, end: int, limit: int | None = None) -> list[T]:
+        """The spans that share a character with this interval, in order; of more than `limit` of one size, the last."""
+        overlapping: list[T] = []
+        for size, spans in self._by_size.items():
+            first = bisect_right(spans, start - (1 << size), key=_start)
+            last = bisect_left(spans, end, key=_start)
+            backwards = (spans[at] for at in range(last - 1, first - 1, -1))
+            overlapping += islice((span for span in backwards if span[1] > start), limit)
+        return sorted(overlapping, key=_span_key)
 
     def add(self, span: T) -> None:
-        insort(self.spans, span, key=lambda span: span[:3])
-        self._longest = max(self._longest, span[1] - span[0])
+        insort(self._by_size.setdefault(_size_class(span), []), span, key=_span_key)
 
     def remove(self, span: T) -> None:
-        del self.spans[self.spans.index(span, bisect_left(self.spans, span[0], key=itemgetter(0)))]
+        spans = self._by_size[_size_class(span)]
+        del spans[spans.index(span, bisect_left(spans, span[0], key=_start))]
+
+
+_start = itemgetter(0)
+
+
+def _span_key(span: tuple[Any, ...]) -> tuple[Any, ...]:
+    return span[:3]
+
+
+def _size_class(span: tuple[Any, ...]) -> int:
+    size: int = span[1] - span[0]
+    return size.bit_length()
 
 
 class DisjointIntervals:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from lacuner.atomic import STANDARD_STREAM
-from lacuner.corpus.streams import HEAD, Input
+from lacuner.corpus.streams import HEAD, Input, is_device
 from lacuner.data import Lost, Span
 from lacuner.errors import CorpusError
 
@@ -202,6 +202,8 @@ class CorpusFile:
 
     def read_bytes(self, limit: int) -> bytes:
         """The whole file, decompressed, if it is not larger than `limit` bytes."""
+        if is_device(self.path):
+            raise self.error("this is a device, not a file")
         parts: list[bytes] = []
         size = 0
         for data in self.read_chunks():
@@ -299,10 +301,11 @@ def begins_with_word(line: str, word: str) -> bool:
 
 def span_problem(text: str, span: Span) -> str | None:
     """Why a span is impossible in this text, or None."""
+    place = "-".join(f"{offset}"[:20] for offset in span[:2])  # a file may have offsets of thousands of digits
     if span.start == span.end:
-        return f"the span {span.start}-{span.end} is empty"
+        return f"the span {place} is empty"
     if span.start > span.end:
-        return f"the span {span.start}-{span.end} ends before it begins"
+        return f"the span {place} ends before it begins"
     if span.start < 0 or span.end > len(text):
-        return f"the span {span.start}-{span.end} is outside the text of {len(text)} characters"
+        return f"the span {place} is outside the text of {len(text)} characters"
     return None

@@ -23,6 +23,15 @@ MAX_WINDOW = 1 << 27
 """Bytes of memory that a zstd or xz file may ask for; xz needs half as much at its highest level."""
 
 
+def is_device(path: Path) -> bool:
+    """Whether a path is a device, which may have no end: it is never read as a whole.
+
+    >>> is_device(Path("/dev/zero")), is_device(Path("-"))
+    (True, False)
+    """
+    return path.is_char_device() or path.is_block_device()
+
+
 class _Frames(io.RawIOBase):
     """A decompressed stream of zstd frames or xz streams, with the errors of the standard library's decompressors.
 

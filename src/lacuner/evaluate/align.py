@@ -1,5 +1,6 @@
 """Align the documents of a corpus with gold: the same text on both sides."""
 
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 
 from lacuner.data import Document
@@ -72,7 +73,8 @@ class _Waiting:
         self._docs = iter(docs)
         self._same_order = True
         self._next = next(self._docs, None)
-        self._by_text: dict[str, list[Document]] = {}
+        # by text and id; ordered, because the first of a plain dict is slow to find when many before it were removed
+        self._by_text: dict[str, OrderedDict[str, deque[Document]]] = {}
         self._by_id: dict[str, Document] = {}
 
     def take(self, doc: Document) -> Document | None:
@@ -84,13 +86,15 @@ class _Waiting:
                 return following
             self._same_order = False
             for other in (following, *self._docs):
-                self._by_text.setdefault(other.text, []).append(other)
+                self._by_text.setdefault(other.text, OrderedDict()).setdefault(other.id, deque()).append(other)
                 self._by_id[other.id] = other
         same_text = self._by_text.get(doc.text)
         if not same_text:
             return None
-        counterpart = next((other for other in same_text if other.id == doc.id), same_text[0])
-        same_text.remove(counterpart)
+        same_id = doc.id if doc.id in same_text else next(iter(same_text))
+        counterpart = same_text[same_id].popleft()
+        if not same_text[same_id]:
+            del same_text[same_id]
         self._by_id.pop(counterpart.id, None)
         return counterpart
 
@@ -100,7 +104,9 @@ class _Waiting:
 
     def first(self) -> Document | None:
         """A document that was not taken."""
-        return self._next if self._same_order else next((docs[0] for docs in self._by_text.values() if docs), None)
+        if self._same_order:
+            return self._next
+        return next((docs[0] for same_text in self._by_text.values() for docs in same_text.values()), None)
 
 
 def _may_be_same(id_: str, other: str) -> bool:

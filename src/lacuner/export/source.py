@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from lacuner.atomic import read_regular_file
 from lacuner.data import Document
 from lacuner.errors import ConfigError
 from lacuner.export.options import ExportOptions
@@ -63,7 +64,7 @@ def open_source(run: str | PathLike[str]) -> ExportSource:
 def best_dev_f1(folder: Path) -> float | None:
     """The best dev F1 in a run's metrics; None without dev."""
     try:
-        rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in read_regular_file(folder / "metrics.jsonl").splitlines()]
         return max((float(row["dev"]["f1"]) for row in rows if "dev" in row), default=None)
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

@@ -17,6 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from lacuner.atomic import read_regular_file
 from lacuner.errors import ModelFileError, explain_damage, need_library
 from lacuner.models.heads.token import TokenHead
 from lacuner.models.model import Model
@@ -74,7 +75,7 @@ def quiet_libraries() -> Iterator[None]:
 def _tags(folder: Path) -> list[str]:
     """The tags of a classifier, by number, in our spelling."""
     with explain_damage("this folder has no token classifier: its config.json names no labels", folder):
-        config = json.loads((folder / "config.json").read_bytes())
+        config = json.loads(read_regular_file(folder / "config.json"))
         names = {int(number): str(label) for number, label in config["id2label"].items()}
         architectures = [str(name) for name in config.get("architectures") or []]
     if architectures and not any(name.endswith("ForTokenClassification") for name in architectures):

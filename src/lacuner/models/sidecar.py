@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from lacuner.atomic import atomic_write
+from lacuner.atomic import atomic_write, read_regular_file
 from lacuner.models.gazetteer import TaggerGazetteer, parse_gazetteer
 
 ENDING = ".gazetteer.json"
@@ -64,7 +64,7 @@ def has_changed(corpus: Path, gazetteer_file: Path) -> bool:
 
 def read_sidecar(path: Path) -> TaggerGazetteer:
     """The gazetteer in a file that `write_sidecar` wrote."""
-    return parse_gazetteer(path.read_bytes(), path)
+    return parse_gazetteer(read_regular_file(path), path)
 
 
 def read_sidecars(corpora: Iterable[Path]) -> TaggerGazetteer | None:

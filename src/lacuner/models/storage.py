@@ -19,7 +19,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lacuner.annotate import load_gazetteer
-from lacuner.atomic import atomic_write
+from lacuner.atomic import atomic_write, read_regular_file
 from lacuner.errors import ConfigError, LacunerError, ModelFileError, first_line
 from lacuner.models.encoders.tiny import SPARSE_ROWS
 from lacuner.models.gazetteer import TaggerGazetteer, parse_gazetteer
@@ -207,7 +207,7 @@ def fingerprint(path: str | PathLike[str]) -> str:
     """Hash that identifies the model in a folder: that of its config, which has the hashes of all other files."""
     folder = _model_folder(path)
     _config(folder)
-    return hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest()
+    return hashlib.sha256(read_regular_file(folder / CONFIG)).hexdigest()
 
 
 def _model_folder(path: str | PathLike[str]) -> Path:
@@ -230,7 +230,7 @@ def _config(folder: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_JSON_BYTES:
             raise ModelFileError("too large for the config of a model", file=path)
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(read_regular_file(path))
     except FileNotFoundError as error:
         raise ModelFileError(_describe_lack(folder), file=folder) from error
     except OSError as error:

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -72,31 +72,35 @@ def corrupt(
 
 def _corrupt(doc: Document, noise: Noise, labels: list[str], tally: Counter[str], copy: str) -> Document:
     seed = str(noise.seed)
+    draw_for = _Draws(seed, copy, doc.text)
     kept: list[Span] = []
     spans = sort_spans(doc.spans)
     for number, span in enumerate(spans):
         surface = doc.text[span.start : span.end]
-        mention = (seed, copy, doc.text, str(span.start), str(span.end), span.label)
-        name = (seed, surface.casefold(), span.label)
+        mention = (str(span.start), str(span.end), span.label)
         tally["entities"] += 1
         tally[f"entities {span.label}"] += 1
-        if _draw("drop", *(name if noise.by_surface else mention)) < noise.drop_types.get(span.label, noise.drop):
+        by_surface = noise.by_surface
+        drawn = _draw("drop", seed, surface.casefold(), span.label) if by_surface else draw_for("drop", *mention)
+        if drawn < noise.drop_types.get(span.label, noise.drop):
             tally["dropped"] += 1
             tally[f"dropped {span.label}"] += 1
-        elif _draw("type?", *mention) < noise.wrong_type:
-            others = [label for label in labels if label != span.label]
+        elif draw_for("type?", *mention) < noise.wrong_type:
+            own = bisect_left(labels, span.label)
+            others = len(labels) - (labels[own : own + 1] == [span.label])
             tally["retyped" if others else "could not be retyped"] += 1
-            kept.append(span._replace(label=others[int(_draw("type", *mention) * len(others))]) if others else span)
-        elif _draw("shift?", *mention) < noise.shift:
+            at = int(draw_for("type", *mention) * others)
+            kept.append(span._replace(label=labels[at + (at >= own and others < len(labels))]) if others else span)
+        elif draw_for("shift?", *mention) < noise.shift:
             # between the previous entity, after its own noise, and the next one
             room = (kept[-1].end if kept else 0, spans[number + 1].start if number + 1 < len(spans) else len(doc.text))
             choices = _shifts(words_of(doc), span, room)
             tally["shifted" if choices else "could not be shifted"] += 1
-            kept.append(choices[int(_draw("shift", *mention) * len(choices))] if choices else span)
+            kept.append(choices[int(draw_for("shift", *mention) * len(choices))] if choices else span)
         else:
             kept.append(span)
     if noise.spurious:
-        kept += _spurious_labels(doc, spans, kept, noise.spurious, (seed, copy, doc.text), tally)
+        kept += _spurious_labels(doc, spans, kept, noise.spurious, draw_for, tally)
     tally["documents"] += 1
     return replace(doc, spans=sort_spans(kept), complete=False)
 
@@ -113,7 +117,7 @@ def _shifts(words: Words, span: Span, room: tuple[int, int]) -> list[Span]:
 
 
 def _spurious_labels(
-    doc: Document, gold: Sequence[Span], weak: Sequence[Span], rate: float, key: tuple[str, ...], tally: Counter[str]
+    doc: Document, gold: Sequence[Span], weak: Sequence[Span], rate: float, draw_for: "_Draws", tally: Counter[str]
 ) -> list[Span]:
     """Labels of spans that are no entities, where no gold or weak span is; each begins and ends with a real word."""
     words = words_of(doc)
@@ -123,14 +127,15 @@ def _spurious_labels(
         first, last = words_touching(words, span.start, span.end)
         free[first:last] = [False] * (last - first)
     added: list[Span] = []
+    no_place_for: set[int] = set()  # sizes; places are only taken, so that one search in vain is enough
     for span in gold:
-        mention = (*key, str(span.start), str(span.end), span.label)
-        if _draw("spurious?", *mention) >= rate:
+        mention = (str(span.start), str(span.end), span.label)
+        if draw_for("spurious?", *mention) >= rate:
             continue
         first, last = words_touching(words, span.start, span.end)
         size = max(last - first, 1)
-        places = max(len(words) - size + 1, 0)
-        offset = int(_draw("spurious", *mention) * places)
+        places = max(len(words) - size + 1, 0) if size not in no_place_for else 0
+        offset = int(draw_for("spurious", *mention) * places)
         for place in ((offset + step) % places for step in range(places)):
             if real[place] and real[place + size - 1] and all(free[place : place + size]):
                 added.append(Span(words[place][0], words[place + size - 1][1], span.label))
@@ -138,11 +143,38 @@ def _spurious_labels(
                 tally["spurious"] += 1
                 break
         else:
+            no_place_for.add(size)
             tally["could not be added"] += 1
     return added
 
 
 def _draw(*parts: str) -> float:
     """A pseudo-random number in [0, 1) that depends only on the parts."""
-    digest = hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") / 2**64
+    return _as_number(_hash_of(*parts))
+
+
+class _Draws:
+    """`_draw(purpose, *shared, *parts)` for many parts: what they share, the text of a document, is hashed once.
+
+    >>> _Draws("1", "Mara left")("drop", "0", "4") == _draw("drop", "1", "Mara left", "0", "4")
+    True
+    """
+
+    def __init__(self, *shared: str) -> None:
+        self._shared = shared
+        self._hashes: dict[str, Any] = {}
+
+    def __call__(self, purpose: str, *parts: str) -> float:
+        if purpose not in self._hashes:
+            self._hashes[purpose] = _hash_of(purpose, *self._shared)
+        digest = self._hashes[purpose].copy()
+        digest.update(("\x1f" + "\x1f".join(parts)).encode("utf-8", "surrogatepass"))
+        return _as_number(digest)
+
+
+def _hash_of(*parts: str) -> Any:
+    return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8)
+
+
+def _as_number(digest: Any) -> float:
+    return int.from_bytes(digest.digest(), "big") / 2**64

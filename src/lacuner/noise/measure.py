@@ -1,7 +1,7 @@
 """Label noise of weak labels, measured against gold: missing, wrong and spurious labels."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +10,14 @@ from lacuner.corpus.intervals import SpanIndex
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Span
 from lacuner.evaluate.align import align
-from lacuner.evaluate.scores import Evaluation, Scorer
+from lacuner.evaluate.scores import Evaluation, Key, Scorer
 
 KINDS = ("correct", "missing", "wrong type", "wrong boundary", "wrong type and boundary", "spurious")
 NO_ENTITY = "-"
 """Stands in the confusion matrix for a span that one side lacks."""
+MAX_CANDIDATES = 20
+"""Weak spans of about the same size among which the match of a gold span is looked for: only labels that are nested or
+cross each other have more, and all pairs of these would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -134,24 +137,42 @@ def measure(weak: Iterable[Document], gold: Iterable[Document]) -> Measurement:
 def _matches(gold_spans: Iterable[Span], weak_spans: Iterable[Span]) -> Iterator[tuple[str, str, str]]:
     """Kind, gold label and weak label of each gold and each weak span.
 
-    Spans are matched one to one: equal ones first, then those at the same place, then by overlap.
+    Spans are matched one to one: equal ones first, then those at the same place, then by type and overlap.
     """
-    gold, weak = sorted({span.key for span in gold_spans}), {span.key for span in weak_spans}
-    candidates, index = [], SpanIndex(weak)
-    for a in gold:
-        for b in index.overlapping(a[0], a[1]):
-            overlap = min(a[1], b[1]) - max(a[0], b[0])
-            same_place, same_type = a[:2] == b[:2], a[2] == b[2]
-            candidates.append(((same_place and same_type, same_place, same_type, overlap), a, b))
-    candidates.sort(key=lambda candidate: candidate[0], reverse=True)
-    free_gold, free_weak = set(gold), weak
-    for (_, same_place, same_type, _), a, b in candidates:
-        if a in free_gold and b in free_weak:
-            free_gold.remove(a)
-            free_weak.remove(b)
-            wrong = [name for name, same in (("type", same_type), ("boundary", same_place)) if not same]
-            yield f"wrong {' and '.join(wrong)}" if wrong else "correct", a[2], b[2]
+    gold, weak = {span.key for span in gold_spans}, {span.key for span in weak_spans}
+    for _, _, label in gold & weak:
+        yield "correct", label, label
+    free_gold, free_weak = gold - weak, weak - gold
+    for pairs in (_pairs_at_same_place, _overlapping_pairs):
+        for kind, a, b in pairs(sorted(free_gold), sorted(free_weak)):
+            if a in free_gold and b in free_weak:
+                free_gold.remove(a)
+                free_weak.remove(b)
+                yield kind, a[2], b[2]
     for _, _, label in sorted(free_gold):
         yield "missing", label, NO_ENTITY
     for _, _, label in sorted(free_weak):
         yield "spurious", NO_ENTITY, label
+
+
+def _pairs_at_same_place(gold: list[Key], weak: list[Key]) -> Iterator[tuple[str, Key, Key]]:
+    """The n-th gold span of each place with its n-th weak span, of another type."""
+    waiting: defaultdict[tuple[int, int], list[Key]] = defaultdict(list)
+    for b in reversed(weak):
+        waiting[b[:2]].append(b)
+    for a in gold:
+        if waiting[a[:2]]:
+            yield "wrong type", a, waiting[a[:2]].pop()
+
+
+def _overlapping_pairs(gold: list[Key], weak: list[Key]) -> list[tuple[str, Key, Key]]:
+    """Pairs of overlapping spans at different places, in the order in which they are matched."""
+    candidates, index = [], SpanIndex(weak)
+    for a in gold:
+        for b in index.overlapping(a[0], a[1], MAX_CANDIDATES):
+            same_type, overlap = a[2] == b[2], min(a[1], b[1]) - max(a[0], b[0])
+            if a[:2] != b[:2]:
+                candidates.append((same_type, overlap, a, b))
+    candidates.sort(key=lambda candidate: candidate[:2], reverse=True)
+    kinds = {True: "wrong boundary", False: "wrong type and boundary"}
+    return [(kinds[same_type], a, b) for same_type, _, a, b in candidates]

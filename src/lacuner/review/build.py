@@ -25,6 +25,8 @@ MAX_ISSUES = 20_000
 MAX_SENTENCES = 500
 EXAMPLES = 5
 """Other mentions of the same string that are listed as evidence."""
+MAX_LABELS = 20
+"""Labels of the same string that are listed as evidence, the most frequent ones."""
 PROBABLE = 0.2
 """Score from which other occurrences of a missing name are listed, too."""
 PREFILLED = 0.5
@@ -172,7 +174,7 @@ def _add_evidence(
         evidence = {
             **issue.evidence,
             "gazetteer": own,
-            "labeled": dict(sorted(labels[surface].items())),
+            "labeled": dict(sorted(labels[surface].most_common(MAX_LABELS))),
             "unlabeled": unlabeled[surface],
             "mentions": mentions[surface],
         }

@@ -7,6 +7,7 @@ counts. A decision contains the spans that it decides on, so `lacuner apply` nee
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -32,8 +34,9 @@ MAX_LINE = 64 * 2**20
 """Bytes of the longest decision that is read."""
 
 
+@lru_cache(maxsize=16)
 def text_hash(text: str) -> str:
-    """Identifies the text that a decision is about.
+    """Identifies the text that a decision is about; thousands of decisions may be about one long document.
 
     >>> text_hash("Mara left") == text_hash("Mara left."), len(text_hash(""))
     (False, 16)
@@ -269,6 +272,8 @@ class DecisionLog:
     def _read_new(self) -> None:
         """Parse the lines that were added since the last time."""
         try:
+            if self.path.exists() and not self.path.is_file():
+                raise OSError(errno.EINVAL, "not a regular file")
             with self.path.open("rb") as stream:
                 stream.seek(self._position)
                 data = stream.read()
@@ -301,7 +306,12 @@ class DecisionLog:
 def _parse_json(line: bytes) -> Any:
     if len(line) > MAX_LINE:
         raise ValueError("it is too long")
-    return json.loads(line.decode("utf-8", "surrogatepass"))
+    try:
+        return json.loads(line.decode("utf-8", "surrogatepass"))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError as error:  # more digits than Python converts
+        raise ValueError("a number has too many digits") from error
 
 
 def _is_decision(line: bytes) -> bool:

@@ -4,11 +4,12 @@ The formats are those of `lacuner.corpus`. Documents are matched by their text, 
 their own.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from lacuner.audit.issues import LabelIssue, new_issue
-from lacuner.corpus.intervals import DisjointIntervals
+from lacuner.corpus.intervals import DisjointIntervals, SpanIndex
 from lacuner.data import Document, Lost, Span, sort_spans
 from lacuner.errors import CorpusError
 from lacuner.review.decisions import Decision, Edit, ReviewState, confirmed, ruled_out, sentence_target, text_hash
@@ -45,16 +46,17 @@ def _new_task(doc: Document, spans: Sequence[Span]) -> Document:
 
 
 def _prefill(doc: Document, issues: Sequence[LabelIssue]) -> tuple[Span, ...]:
-    spans = list(doc.spans)
+    labels = SpanIndex(doc.spans)
     for issue in issues:
         if issue.score < PREFILLED:
             continue
-        disputed = {span.key for span in issue.current}
-        spans = [span for span in spans if span.key not in disputed]
-        proposed = issue.span._replace(source="model")
-        if issue.kind != "spurious" and not any(proposed.overlaps(span) for span in spans):
-            spans.append(proposed)
-    return tuple(spans)
+        for disputed in issue.current:
+            for span in labels.overlapping(*disputed[:2]):
+                if span.key == disputed.key:
+                    labels.remove(span)
+        if issue.kind != "spurious" and not labels.overlapping(*issue.span[:2]):
+            labels.add(issue.span._replace(source="model"))
+    return tuple(labels.spans)
 
 
 def decisions_from(queue: ReviewQueue, annotated: Iterable[Document], lost: Lost, reviewer: str = "") -> list[Decision]:
@@ -66,6 +68,9 @@ def decisions_from(queue: ReviewQueue, annotated: Iterable[Document], lost: Lost
     """
     by_text = {doc.text: doc for doc in queue.documents.values()}
     prefilled = {doc.id: {span.key for span in doc.spans} for doc in documents_to_annotate(queue, ReviewState())}
+    issues_at: defaultdict[tuple[str, int, int], list[LabelIssue]] = defaultdict(list)
+    for issue in queue.issues:
+        issues_at[issue.doc_id, issue.start, issue.end].append(issue)
     decisions = []
     for annotated_doc in annotated:
         doc = queue.documents.get(annotated_doc.id)
@@ -83,8 +88,7 @@ def decisions_from(queue: ReviewQueue, annotated: Iterable[Document], lost: Lost
             lost.count("document without a decision: it is not complete, and nothing was added or rejected")
         for is_entity, spans in ((True, new), (False, rejected)):
             for span in spans:
-                at_place = [issue for issue in queue.by_document.get(doc.id, ()) if issue.span[:2] == span[:2]]
-                decision = _decide_span(queue, doc, span, is_entity, at_place)
+                decision = _decide_span(queue, doc, span, is_entity, issues_at[doc.id, span.start, span.end])
                 decisions.append(replace(decision, reviewer=reviewer))
     return decisions
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lacuner.atomic import write_json, write_json_lines
+from lacuner.atomic import read_regular_file, write_json, write_json_lines
 from lacuner.audit.issues import LabelIssue, parse_issue
 from lacuner.corpus import read, write
 from lacuner.data import Document, Span, sort_spans
@@ -27,6 +27,8 @@ FOLDER = "review"
 FORMAT = 1
 MOST_DOCUMENTS = 200_000
 """Documents that a queue keeps in memory beside those that it names."""
+MAX_NAMED = 500
+"""Characters of the labels that an error message names."""
 FACTS, ISSUES, SENTENCES, DOCUMENTS = "queue.json", "queue.jsonl", "sentences.jsonl", "documents.jsonl"
 DECISIONS = "decisions.jsonl"
 
@@ -87,6 +89,11 @@ class ReviewQueue:
         for issue in self.issues:
             issues.setdefault(issue.doc_id, []).append(issue)
         return issues
+
+    @cached_property
+    def label_numbers(self) -> dict[str, int]:
+        """Place of each label in `labels`."""
+        return {label: number for number, label in enumerate(self.labels)}
 
     def equal_issues(self, issue_id: str) -> list[LabelIssue]:
         """The issue and all others of its group."""
@@ -164,8 +171,10 @@ class ReviewQueue:
                 raise ConfigError(f"the span {start}-{end} is empty or outside document {doc.id!r}")
             if doc.text[start:end] != doc.text[start:end].strip():
                 raise ConfigError(f"the span {start}-{end} starts or ends with white space")
-            if label not in self.labels:
-                raise ConfigError(f"there is no label {label[:40]!r} in this queue: use {', '.join(self.labels)}")
+            if label not in self.label_numbers:
+                known = ", ".join(self.labels)
+                known = known if len(known) <= MAX_NAMED else f"one of its {len(self.labels):,} labels"
+                raise ConfigError(f"there is no label {label[:40]!r} in this queue: use {known}")
 
 
 def _shift(span: Span, by: int) -> Span:
@@ -261,7 +270,7 @@ def open_queue(run_folder: Path) -> ReviewQueue:
         advice = f"run `lacuner audit issues {run_folder} --weak WEAK_LABELS` first"
         raise ConfigError(f"there is no review queue in this run: {advice}", file=run_folder)
     with explain_damage("not a review queue: run `lacuner audit issues` again", folder / FACTS, CorpusError):
-        header = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        header = json.loads(read_regular_file(folder / FACTS))
         labels, facts = tuple(header["labels"]), header["facts"]
         if header["format"] != FORMAT or not all(isinstance(label, str) for label in labels):
             raise ValueError("of another version")
@@ -294,7 +303,7 @@ def _parse_sentence(row: Mapping[str, Any]) -> Sentence:
 
 def _read_rows(path: Path, parse: Callable[[Any], T]) -> Iterator[T]:
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_regular_file(path).split(b"\n")
     except OSError as error:
         raise CorpusError(f"cannot read this file: {error.strerror}", file=path) from error
     for number, line in enumerate(lines, 1):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from lacuner.audit.issues import KINDS, LabelIssue, normalise_space
-from lacuner.corpus.intervals import DisjointIntervals, IntervalSet
+from lacuner.corpus.intervals import DisjointIntervals, IntervalSet, SpanIndex
 from lacuner.data import Document, Span
 from lacuner.errors import ConfigError, LacunerError
 from lacuner.review.context import CONTEXT, excerpt, labels_in, show, show_evidence, text_window
@@ -104,9 +104,10 @@ class ReviewSession:
         for _, edit in self._state.current.values():
             edits[edit.doc_id].append(edit)
         for doc_id in doc_ids:
+            own_edits = _EditsOfDocument(edits[doc_id])
             for issue in self.queue.by_document.get(doc_id, ()):
                 self._settled.discard(issue.id)
-                if any(edit.target != issue.id and _settles(edit, issue) for edit in edits[doc_id]):
+                if own_edits.settle(issue):
                     self._settled.add(issue.id)
 
     def status_of(self, target: str) -> Status:
@@ -262,7 +263,7 @@ class ReviewSession:
 
     def span_json(self, span: Span) -> dict[str, Any]:
         """A span; `type` is the number of its label in the queue, by which the page names it."""
-        type_ = self.queue.labels.index(span.label) if span.label in self.queue.labels else None
+        type_ = self.queue.label_numbers.get(span.label)
         row = {"start": span.start, "end": span.end, "label": show(span.label), "type": type_, "score": span.score}
         return row | {"source": None if span.source is None else show(span.source)}
 
@@ -296,11 +297,20 @@ def _is_same(known: Decision, decision: Decision) -> bool:
     return (known.action, known.reviewer, first) == (decision.action, decision.reviewer, decision.edits[:1])
 
 
-def _settles(edit: Edit, issue: LabelIssue) -> bool:
-    """Whether a decision on something else in the same document leaves nothing to decide about an issue."""
-    if edit.complete or any(issue.span.overlaps(span) for span in edit.spans):
-        return True
-    return issue.kind == "missing" and any(span.contains(issue.span) for span in edit.rejected)
+class _EditsOfDocument:
+    """The edits of one document that count, indexed by place: there may be thousands."""
+
+    def __init__(self, edits: list[Edit]) -> None:
+        self._complete = {edit.target for edit in edits if edit.complete}
+        self._spans = SpanIndex((*span.key, edit.target) for edit in edits for span in edit.spans)
+        self._rejected = SpanIndex((*span.key, edit.target) for edit in edits for span in edit.rejected)
+
+    def settle(self, issue: LabelIssue) -> bool:
+        """Whether a decision on something else leaves nothing to decide about an issue."""
+        around, ruled_out = (index.overlapping(issue.start, issue.end) for index in (self._spans, self._rejected))
+        if issue.kind == "missing":
+            around += [row for row in ruled_out if row[0] <= issue.start and issue.end <= row[1]]
+        return bool(self._complete - {issue.id}) or any(target != issue.id for *_, target in around)
 
 
 def _spans_to_start_from(sentence: Sentence, edits: list[Edit]) -> list[Span]:

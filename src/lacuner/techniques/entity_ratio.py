@@ -19,7 +19,14 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from lacuner.advice.entity_ratio import EntityRatio, entity_ratio, entity_width, ratio_from_complete, share_out
+from lacuner.advice.entity_ratio import (
+    EntityRatio,
+    entity_ratio,
+    entity_ratios,
+    entity_width,
+    ratio_from_complete,
+    share_out,
+)
 from lacuner.corpus.words import words_of
 from lacuner.data import Document, Splits, labels_of
 from lacuner.errors import ConfigError
@@ -166,10 +173,11 @@ def ratio_from_counts(docs: Sequence[Document], exploration: Exploration) -> Ent
     data, by_label = exploration.weak.as_complete, {}
     labels = data.targets.labels.long()
     head = data.model.head
+    labeled = entity_ratios(docs, head.labels)
     types = labels - 1 if labels.dim() > 1 else torch.from_numpy(tag_set_of(head).types)[labels]
     for number, label in enumerate(head.labels):
         share = labeled_share(o_scores["prob"], exploration.weak.labeled & (types == number))
-        by_label[label] = entity_ratio(docs, [label]) * min(1 / share, MAX_FACTOR)
+        by_label[label] = labeled[label] * min(1 / share, MAX_FACTOR)
     return _from_estimates(docs, by_label)
 
 
@@ -211,5 +219,5 @@ def count_missing_entities(ratio: float, docs: Sequence[Document]) -> float:
 
 def ratios_to_labeled(ratio: EntityRatio, docs: Sequence[Document], labels: Collection[str]) -> dict[str, float]:
     """Entity words per labeled word, at least 1, for each of the labels in their order."""
-    labeled = {label: entity_ratio(docs, [label]) for label in labels}
+    labeled = entity_ratios(docs, labels)
     return {label: max(ratio.by_label.get(label, 0.0) / max(labeled[label], 1e-9), 1.0) for label in labels}

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lacuner.atomic import write_json
+from lacuner.atomic import read_regular_file, write_json
 from lacuner.corpus.intervals import IntervalSet
 from lacuner.corpus.words import words_of, words_touching
 from lacuner.data import Document, Span
@@ -191,7 +191,7 @@ def read_operating_point(folder: Path) -> OperatingPoint | None:
     if not path.exists():
         return None
     with explain_damage("this is not the operating point of a run", path):
-        stored = json.loads(path.read_bytes())
+        stored = json.loads(read_regular_file(path))
         stored.setdefault("new", stored["missing"])  # not written by all earlier versions, some of which wrote more
         odds = tuple(stored.setdefault("length_odds", []))
         values = {each.name: stored[each.name] for each in fields(OperatingPoint)} | {"length_odds": odds}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import tee
@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # it imports torch, which a reader of issues does not need
 _CONTEXT = 40
 REMOVED = "removed.jsonl"
 """File, in a run folder, with the labels that a recipe removed from training: issues in the same form."""
+MAX_CANDIDATES = 20
+"""Predictions of about the same size that a label is compared with: only nested and crossing ones are more."""
 MOST_ISSUES = 50_000
 """Maximum number of missing spans, and of doubtful labels, that are listed: they are held in memory."""
 
@@ -195,14 +197,15 @@ def find_missing(doc: Document, predicted: Sequence[Span]) -> list[Span]:
     if doc.complete:
         return []
     labeled = IntervalSet(span[:2] for span in doc.spans)
-    ruled_out = {
-        label: IntervalSet(span[:2] for span in doc.rejected if span.label in ("", label))
-        for label in {span.label for span in predicted}
-    }
+    places: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for span in doc.rejected:
+        places[span.label].append(span[:2])
+    ruled_out = {label: IntervalSet(own) for label, own in places.items()}
     return [
         span
         for span in predicted
-        if not labeled.overlaps(span.start, span.end) and not ruled_out[span.label].covers(span.start, span.end)
+        if not labeled.overlaps(span.start, span.end)
+        and not any(ruled_out[label].covers(span.start, span.end) for label in ("", span.label) if label in ruled_out)
     ]
 
 
@@ -217,12 +220,13 @@ def match_labels(labels: Sequence[Span], predicted: Sequence[Span]) -> Iterator[
     [(0, 4)]
     """
     predictions, others = SpanIndex(predicted), SpanIndex(labels)
+    by_key = {span.key: span for span in reversed(predictions.spans)}
     for label in labels:
-        overlapping = predictions.overlapping(label.start, label.end)
-        best = next((span for span in overlapping if span.key == label.key), None)
-        if best is None and overlapping:
-            best = max(overlapping, key=lambda span: span.score or 0.0)
-            if len(others.overlapping(best.start, best.end)) > 1:
+        best = by_key.get(label.key)
+        if best is None:
+            overlapping = predictions.overlapping(label.start, label.end, MAX_CANDIDATES)
+            best = max(overlapping, key=lambda span: span.score or 0.0, default=None)
+            if best is not None and len(others.overlapping(best.start, best.end, limit=2)) > 1:
                 continue
         yield label, best
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lacuner.atomic import write_json
+from lacuner.atomic import read_regular_file, write_json
 from lacuner.data import Document
 from lacuner.errors import explain_damage
 from lacuner.evaluate.scores import Count
@@ -112,7 +112,7 @@ def read_comparison(folder: Path) -> Comparison | None:
     if not (folder / FILE).exists():
         return None
     with explain_damage("this is not the comparison of a run", folder / FILE):
-        stored = json.loads((folder / FILE).read_bytes())
+        stored = json.loads(read_regular_file(folder / FILE))
         if isinstance(stored, list):  # of an earlier version, which had one rule
             stored = {"rule": DEFAULT_RULE, "chosen_on": None, "rows": stored}
         rule, chosen_on = MERGE_RULES[MERGE_RULES.index(stored["rule"])], stored["chosen_on"]

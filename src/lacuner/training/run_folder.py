@@ -25,7 +25,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lacuner.atomic import TEMPORARY, atomic_write, write_json, write_json_lines
+from lacuner.atomic import TEMPORARY, atomic_write, read_regular_file, write_json, write_json_lines
 from lacuner.errors import ConfigError, ModelFileError
 from lacuner.models.storage import CONFIG
 from lacuner.processes import RunRequests, lock_folder
@@ -94,8 +94,8 @@ class Stage:
         if not value_of_first(path.exists):
             return
         try:
-            self.state = value_of_first(lambda: json.loads(path.read_text(encoding="utf-8")))
-            data = bytes_of_first((self.folder / self.state["tensors"]).read_bytes() if is_first() else b"")
+            self.state = value_of_first(lambda: json.loads(read_regular_file(path)))
+            data = bytes_of_first(read_regular_file(self.folder / self.state["tensors"]) if is_first() else b"")
             if hashlib.sha256(data).hexdigest() != self.state["sha256"]:
                 raise ModelFileError("this stage's checkpoint is damaged: delete the folder to restart it", file=path)
             self.tensors = load_tensors(data)
@@ -191,7 +191,7 @@ class Run:
     def _epochs_done(self, stage: str, epochs: int) -> int:
         """Epochs of a stage that an earlier process has trained; its tensors are not loaded."""
         try:
-            state = json.loads((self.folder / "stages" / stage / "state.json").read_text(encoding="utf-8"))
+            state = json.loads(read_regular_file(self.folder / "stages" / stage / "state.json"))
             return epochs if state.get("finished") else int(state["epoch"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return 0  # a damaged state is an error when the stage is opened
@@ -242,7 +242,7 @@ class Run:
 def stored_identity(folder: Path) -> dict[str, Any] | None:
     """The identity in a folder's run.json; None if there is none, or it is unreadable."""
     try:
-        identity = json.loads((folder / "run.json").read_text(encoding="utf-8"))["identity"]
+        identity = json.loads(read_regular_file(folder / "run.json"))["identity"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return identity if isinstance(identity, dict) else None

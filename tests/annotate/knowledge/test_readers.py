@@ -254,6 +254,13 @@ SPREADSHEETS: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
 }
 
 
+def test_a_device_is_not_read_as_a_spreadsheet(tmp_path: Path) -> None:
+    """It was read until the memory was full."""
+    (tmp_path / "terms.xlsx").symlink_to("/dev/zero")
+    with pytest.raises(LacunerError, match="this is a device, not a file"):
+        build(tmp_path / "terms.xlsx")
+
+
 @pytest.mark.parametrize("name", SPREADSHEETS)
 def test_a_small_spreadsheet_cannot_become_large(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "terms.xlsx"

@@ -217,7 +217,7 @@ class GazetteerBuilder:
         elif not label:
             problem = f"the label of {surface!r} is empty: --label is for rows without one"
         elif number is not None and not math.isfinite(number):
-            problem = f"the weight {weight!r} of {surface!r} is not a number"
+            problem = f"the weight {str(weight)[:40]!r} of {surface!r} is not a number"
         if problem is not None:
             self.add_problem(line, problem)
             return None

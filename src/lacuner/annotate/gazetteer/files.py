@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lacuner.corpus.streams import is_device
 from lacuner.errors import GazetteerError
 
 MAX_BYTES = 4 << 30
@@ -17,7 +18,7 @@ def read_file(file: Path, limit: int = MAX_BYTES) -> bytes:
     b'Will'
     """
     try:
-        if file.is_char_device() or file.is_block_device():
+        if is_device(file):
             raise GazetteerError("this is a device, not a file", file=file)
         with file.open("rb") as stream:
             data = stream.read(limit + 1)

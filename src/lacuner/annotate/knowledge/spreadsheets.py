@@ -10,6 +10,7 @@ from lacuner.annotate.gazetteer.tables import read_table
 from lacuner.annotate.knowledge.concepts import Concept, KnowledgeFile
 from lacuner.annotate.knowledge.tables import UNLABELED, to_concepts
 from lacuner.corpus.reader import BLOCK, MAX_TEXT
+from lacuner.corpus.streams import is_device
 from lacuner.corpus.xml_stream import MAX_DEPTH, feed_parser
 from lacuner.errors import LacunerError, first_line, need_library
 
@@ -65,6 +66,8 @@ def _check_sizes(file: KnowledgeFile) -> None:
     def refuse_entity(*_: object) -> None:
         raise file.error("this spreadsheet declares XML entities, which Excel does not do: save it as CSV")
 
+    if is_device(file.path):
+        raise file.error("this is a device, not a file")
     with zipfile.ZipFile(file.path) as archive:
         if sum(member.file_size for member in archive.infolist()) > MAX_UNPACKED:
             raise file.error(f"this spreadsheet unpacks to more than {MAX_UNPACKED >> 30} GiB: save it as CSV")
