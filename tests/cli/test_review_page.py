@@ -19,8 +19,10 @@ from tests.review.conftest import browser, open_tab, small_queue, start_command
 __all__ = ["browser", "open_tab", "start_command"]  # fixtures
 
 
-def test_a_run_without_a_queue_is_refused(run: Run) -> None:
-    assert "run `lacuner audit issues` first" in run("review", "run", status=2).stderr
+def test_a_run_without_a_queue_is_refused(run: Run, tmp_path: Path) -> None:
+    assert "there is no such folder" in run("review", "run", status=2).stderr
+    (tmp_path / "run").mkdir()
+    assert "run `lacuner audit issues run --weak WEAK_LABELS` first" in run("review", "run", status=2).stderr
 
 
 def test_other_machines_need_a_permission(run: Run, tmp_path: Path) -> None:
