@@ -158,7 +158,7 @@ def test_the_plain_command_ignores_the_variables_of_torchrun(
 def test_a_process_that_the_launcher_terminates_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def app() -> None:
+    def app(prog_name: str) -> None:
         signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr("lacuner.cli.main.app", app)

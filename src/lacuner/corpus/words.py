@@ -161,6 +161,16 @@ def words_touching(words: Words, start: int, end: int) -> tuple[int, int]:
     return bisect_right(words, start, key=lambda word: word[1]), bisect_left(words, end, key=lambda word: word[0])
 
 
+def count_words(doc: Document, span: Span) -> int:
+    """The number of words that a span touches, at least 1.
+
+    >>> count_words(Document("1", "Mara Teel left."), Span(0, 9, "PER"))
+    2
+    """
+    first, last = words_touching(words_of(doc), span.start, span.end)
+    return max(last - first, 1)
+
+
 def to_words(
     doc: Document, spans: Iterable[Span], lost: Lost, snap: Literal["drop", "expand"] = "drop"
 ) -> list[tuple[int, int, Span]]:

@@ -25,7 +25,7 @@ import numpy as np
 
 from lacuner.atomic import read_regular_file, write_json
 from lacuner.corpus.intervals import IntervalSet
-from lacuner.corpus.words import words_of, words_touching
+from lacuner.corpus.words import count_words
 from lacuner.data import Document, Span
 from lacuner.errors import explain_damage
 from lacuner.evaluate.calibration import SpanCalibration, fit_monotone
@@ -132,17 +132,7 @@ def _count_lengths(doc: Document, spans: Iterable[Span], counts: np.ndarray) -> 
     """Add the probable ones of some predicted spans to the counts of their lengths."""
     for span in spans:
         if _score(span) >= BALANCED:
-            counts[count_words(doc, span) - 1] += 1
-
-
-def count_words(doc: Document, span: Span) -> int:
-    """The length of a span in words, at most `MAX_LENGTH`.
-
-    >>> count_words(Document("1", "Mara left Halden"), Span(0, 9, "X"))
-    2
-    """
-    first, last = words_touching(words_of(doc), span.start, span.end)
-    return min(max(last - first, 1), MAX_LENGTH)
+            counts[min(count_words(doc, span), MAX_LENGTH) - 1] += 1
 
 
 def find_new(doc: Document, predicted: Iterable[Span]) -> list[Span]:

@@ -16,8 +16,8 @@ from lacuner.annotate.gazetteer.tables import escape_formula
 from lacuner.annotate.matching.matcher import Matcher
 from lacuner.atomic import atomic_write, write_json_lines
 from lacuner.corpus.intervals import IntervalSet, SpanIndex
+from lacuner.corpus.words import count_words
 from lacuner.data import Document, Span
-from lacuner.techniques.hidden_entries import count_words
 
 if TYPE_CHECKING:  # it imports torch, which a reader of issues does not need
     from lacuner.models.storage import AnyTagger
