@@ -72,8 +72,8 @@ class RayRequests:
         with connect(self.address) as ray:
             from ray.util.queue import Queue
 
-            # Ray starts an actor that asks for memory on its owner's machine. One that asks for nothing may start on any
-            # machine, even on one that has just died, and then nothing is logged
+            # Ray starts an actor that asks for memory on its owner's machine. One that asks for nothing may start
+            # on any machine, even on one that has just died, and then nothing is logged
             lines = Queue(actor_options={"num_cpus": 0, "memory": 2**20})
             cores = max(int(node["Resources"].get("CPU", 1)) for node in ray.nodes() if node["Alive"])
             run = ray.remote(_run_request).options(num_cpus=min(threads, cores), max_retries=0)
